@@ -1,0 +1,1 @@
+"""The bytes: deterministic CBOR, hashing, signatures' input, and the one JSON encoder."""

@@ -1,0 +1,1 @@
+"""One frozen Struct per printed document."""

@@ -1,0 +1,1 @@
+"""Offline evaluation of coding agents: suites, workspaces, processes, checks, reports."""

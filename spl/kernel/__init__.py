@@ -1,0 +1,1 @@
+"""Use cases: the only writer, and what joins store, folds and harness."""

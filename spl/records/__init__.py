@@ -1,0 +1,1 @@
+"""What a record is: the envelope, every kind, and their registry."""

@@ -1,0 +1,1 @@
+"""The log, its blobs and keys, on disk and in memory."""
