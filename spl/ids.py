@@ -67,7 +67,7 @@ def parse_did(text: str) -> Did:
 
 
 def did_key(public: bytes) -> Did:
-    """Return the `did:key` of a 32-byte Ed25519 public key: base58btc of the multicodec `ed 01` and the key."""
+    """Return the `did:key` of a 32-byte Ed25519 public key: base58btc of `ed 01` and the key."""
     number = int.from_bytes(_ED25519 + public)
     digits = []
     while number:
