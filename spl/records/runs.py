@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from spl.ids import BlobId, Facet
-from spl.records.definitions import Body, Count, LongText, Name, check_long_text, Positive
+from spl.records.definitions import Body, Count, LongText, Name, Positive, check_long_text
 
 RunStatus: TypeAlias = Literal["completed", "failed", "timed_out", "cancelled", "blocked"]
 ResultStatus: TypeAlias = Literal["pass", "fail", "error", "blocked"]
