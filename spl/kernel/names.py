@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import NoReturn
 
 from spl.errors import AmbiguousIdError, AmbiguousNameError, InputError, UnknownIdError, UnknownNameError
 from spl.ids import MIN_PREFIX_DIGITS, Facet, RecordId, is_prefix
@@ -42,7 +41,7 @@ def resolve_id(view: View, text: str) -> RecordId:
         )
     found = view.resolve(text)
     if len(found) != 1:
-        _refuse_prefix(text, found)
+        raise _prefix_error(text, found)
     return found[0]
 
 
@@ -107,7 +106,7 @@ def resolve_definition(view: View, text: str, actor: RecordId | None = None) -> 
         return next(row for row in rows if row.id == ids[0])
     if len(facets) == 1 and not ids:
         return _resolve_facet(view, facets[0], actor)
-    _refuse_prefix(text, [*ids, *facets])
+    raise _prefix_error(text, [*ids, *facets])
 
 
 def _resolve_word(view: View, text: str, actor: RecordId | None) -> DefinitionRow:
@@ -156,24 +155,24 @@ def _resolve_named(view: View, text: str, rows: Sequence[NameRow], kind: str) ->
     if is_prefix(text):
         ids = view.resolve(text)
         if len(ids) > 1:
-            _refuse_prefix(text, ids)
+            raise _prefix_error(text, ids)
         named = [row for row in every if ids and row.id == ids[0]]
         if named:
             return named[0]
         if ids:
             raise InputError(f"{text} is a {record_of(view, ids[0]).kind}, not an {noun}")
-    _refuse_name(text, noun, [row.name for row in every])
+    raise _name_error(text, noun, [row.name for row in every])
 
 
-def _refuse_name(text: str, noun: str, names: list[str]) -> NoReturn:
+def _name_error(text: str, noun: str, names: list[str]) -> UnknownNameError:
     close = difflib.get_close_matches(text, names, n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else f"spl {noun} list shows every {noun}"
-    raise UnknownNameError(f"no {noun} is called {text!r}", hint=hint, details={"candidates": close})
+    return UnknownNameError(f"no {noun} is called {text!r}", hint=hint, details={"candidates": close})
 
 
-def _refuse_prefix(text: str, found: Sequence[bytes]) -> NoReturn:
+def _prefix_error(text: str, found: Sequence[bytes]) -> InputError:
     if not found:
-        raise UnknownIdError(f"no record begins with {text}")
-    raise AmbiguousIdError(
+        return UnknownIdError(f"no record begins with {text}")
+    return AmbiguousIdError(
         f"{len(found)} records begin with {text}", details={"candidates": [item.hex() for item in found]}
     )
