@@ -1,0 +1,70 @@
+"""Documents about the home and its records as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spl.contracts.document import Document, Part
+from spl.ids import Did, Digest, RecordId
+
+
+class EntryPart(Part, frozen=True):
+    """An entry in a listing; `signature` is signed, unsigned or withdrawn."""
+
+    position: int
+    id: RecordId
+    kind: str
+    by: Did
+    at: int
+    signature: str
+    size: int
+    thread: RecordId | None = None
+    opaque: str | None = None
+    summary: str | None = None
+
+
+class EntryList(Document, frozen=True, tag="spl.log.v1"):
+    """Entries of the log; `more` says that the limit left some out."""
+
+    size: int
+    entries: list[EntryPart]
+    more: bool = False
+
+
+class RecordDocument(Document, frozen=True, tag="spl.record.v1"):
+    """One record in full: the entry, the envelope's references and blobs, and the body."""
+
+    id: RecordId
+    entry: EntryPart
+    leaf: Digest
+    body: dict[str, Any]
+    refs: dict[str, list[RecordId]] = {}
+    blobs: list[dict[str, Any]] = []
+    facet: Digest | None = None
+    withheld: int = 0
+
+
+class Appended(Document, frozen=True, tag="spl.appended.v1"):
+    """What `put` appended, or found there already."""
+
+    id: RecordId
+    position: int
+    appended: bool
+    kind: str
+
+
+class HomeDocument(Document, frozen=True, tag="spl.home.v1"):
+    """Where a home is, how much it holds, and who it speaks as."""
+
+    path: str
+    size: int
+    kernel: Did
+    operator: Did
+    created: bool = False
+    root: Digest | None = None
+    last: EntryPart | None = None
+    bytes: int | None = None
+    actors: int | None = None
+    suites: int | None = None
+    open_runs: int | None = None
+    last_verify: str | None = None
