@@ -94,5 +94,7 @@ def unfold_end(blobs: Blobs, record: Record) -> RunEnd:
             try:
                 changes[field] = from_map(canonical.decode(blobs.get(ref.h)), kind)
             except msgspec.ValidationError as error:
-                raise DamagedError(f"the {field} of run end {record.id.hex()} are not readable: {error}") from error
+                raise DamagedError(
+                    f"the {field} of run end {record.id.hex()} are not readable: {error}"
+                ) from error
     return msgspec.structs.replace(end, **changes) if changes else end

@@ -1,0 +1,120 @@
+"""Blobs: large content, named by the plain BLAKE3 of its bytes.
+
+On disk a blob is one byte of form (00 as it is, 01 zlib) and the content. It is written and synced before the record
+that names it, so that a record never names a blob that a crash could take away.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from spl.codec import digest
+from spl.errors import DamagedError, StorageError
+from spl.ids import BlobId
+from spl.store.durable import make_directory, new_file, storage_errors
+
+PLAIN, ZLIB = b"\x00", b"\x01"
+_WORTH_COMPRESSING = 512
+_LEVEL = 6
+_HEX_DIGITS = 64
+
+
+class BlobStore:
+    """The blobs of a home.
+
+    Args:
+        root: The directory of blobs.
+        tmp: The directory for files in the making, on the same file system.
+    """
+
+    def __init__(self, root: Path, tmp: Path) -> None:
+        self._root = root
+        self._tmp = tmp
+
+    def put(self, data: bytes) -> BlobId:
+        """Store content durably and return its id; content that is there already is left alone.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        blob = digest.blob_id(data)
+        path = self._path(blob)
+        with storage_errors(f"cannot store the blob {blob.hex()[:12]}"):
+            if path.is_file():
+                return blob
+            make_directory(path.parent)
+            with new_file(self._tmp, path) as file:
+                packed = zlib.compress(data, _LEVEL) if len(data) >= _WORTH_COMPRESSING else data
+                if len(packed) < len(data):
+                    file.write(ZLIB + packed)
+                else:
+                    file.write(PLAIN + data)
+        return blob
+
+    def get(self, blob: BlobId) -> bytes:
+        """Return content, verified against its id.
+
+        Raises:
+            DamagedError: The blob is missing or altered.
+            StorageError: It could not be read.
+        """
+        try:
+            descriptor = os.open(self._path(blob), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise DamagedError(f"the blob {blob.hex()} is missing") from None
+        except OSError as error:
+            raise StorageError(f"cannot read the blob {blob.hex()}: {error.strerror}") from error
+        with os.fdopen(descriptor, "rb") as file:
+            raw = file.read()
+        try:
+            data = zlib.decompress(raw[1:]) if raw[:1] == ZLIB else raw[1:]
+        except zlib.error:
+            data = None
+        if data is None or raw[:1] not in (PLAIN, ZLIB) or digest.blob_id(data) != blob:
+            raise DamagedError(f"the blob {blob.hex()} was altered")
+        return data
+
+    def __contains__(self, blob: BlobId) -> bool:
+        """Say whether the blob is there; its content is not read."""
+        return self._path(blob).is_file()
+
+    def ids(self) -> Iterator[BlobId]:
+        """Yield the id of every blob on disk, in order of the ids."""
+        for directory in sorted(self._root.iterdir()):
+            for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+                if len(path.name) == _HEX_DIGITS:
+                    yield BlobId(bytes.fromhex(path.name))
+
+    def remove(self, blob: BlobId) -> None:
+        """Unlink a blob; only a withdrawal does."""
+        self._path(blob).unlink(missing_ok=True)
+
+    def _path(self, blob: BlobId) -> Path:
+        name = blob.hex()
+        return self._root / name[:2] / name
+
+
+class MemoryBlobs:
+    """Blobs that live as long as the process."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[BlobId, bytes] = {}
+
+    def put(self, data: bytes) -> BlobId:
+        """Store content and return its id."""
+        blob = digest.blob_id(data)
+        self._blobs[blob] = data
+        return blob
+
+    def get(self, blob: BlobId) -> bytes:
+        """Return content. Raises DamagedError when it is missing."""
+        if blob not in self._blobs:
+            raise DamagedError(f"the blob {blob.hex()} is missing")
+        return self._blobs[blob]
+
+    def __contains__(self, blob: BlobId) -> bool:
+        """Say whether the blob is there."""
+        return blob in self._blobs

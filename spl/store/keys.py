@@ -1,0 +1,135 @@
+"""Keys and signatures: Ed25519 over the DSSE pre-authentication encoding.
+
+Source of the encoding: DSSE v1.0.2, `PAE(type, body) = "DSSEv1" SP LEN(type) SP type SP LEN(body) SP body`
+(https://github.com/secure-systems-lab/dsse/blob/v1.0.2/protocol.md).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spl.errors import KeyAccessError, SignatureError
+from spl.ids import Did, did_key, public_key
+from spl.store.durable import new_file, storage_errors
+
+if TYPE_CHECKING:
+    from nacl.signing import SigningKey
+
+PAYLOAD_TYPE: Final = b"application/vnd.spl.record.v1+cbor"
+SIGNATURE_BYTES: Final = 64
+_SEED_BYTES: Final = 32
+_DID_KEY: Final = "did:key:"
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def signed_bytes(record: bytes) -> bytes:
+    """Return what a signature is made over: the DSSE pre-authentication encoding of a record's bytes."""
+    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE, len(record), record)
+
+
+def check_signature(by: Did, record: bytes, signature: bytes) -> None:
+    """Return when the signature is what the author's DID demands.
+
+    A `did:key` names its own key, so its record must be signed; records by other methods are stored unsigned.
+
+    Raises:
+        SignatureError: It is missing, wrong, or has no place.
+    """
+    if not by.startswith(_DID_KEY):
+        if signature:
+            raise SignatureError(f"a record by {by} cannot carry a signature: its DID names no key")
+        return
+    if len(signature) != SIGNATURE_BYTES:
+        raise SignatureError(f"a record by {by} must be signed")
+    from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - loaded only where a signature is checked
+    from nacl.signing import VerifyKey  # noqa: PLC0415
+
+    try:
+        VerifyKey(public_key(by)).verify(signed_bytes(record), signature)
+    except BadSignatureError as error:
+        raise SignatureError(f"the signature of a record by {by} is wrong") from error
+
+
+class KeyStore:
+    """Private keys, one file each, readable by their owner alone.
+
+    Args:
+        root: The directory of keys.
+        tmp: The directory for files in the making.
+    """
+
+    def __init__(self, root: Path, tmp: Path) -> None:
+        self._root = root
+        self._tmp = tmp
+        self._loaded: dict[Did, SigningKey] = {}
+
+    def create(self, name: str) -> Did:
+        """Make a key under a name and return its DID; a key of that name that is there stays.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        path = self._root / f"{name}.key"
+        with storage_errors(f"cannot make the key {name}"), new_file(self._tmp, path) as file:
+            file.write(os.urandom(_SEED_BYTES).hex().encode() + b"\n")
+        return self.did(name)
+
+    def create_actor(self) -> Did:
+        """Make a key that is named by its own DID, and return the DID."""
+        from nacl.signing import SigningKey  # noqa: PLC0415
+
+        key = SigningKey.generate()
+        did = did_key(key.verify_key.encode())
+        with (
+            storage_errors("cannot make a key"),
+            new_file(self._tmp, self._root / f"{did.removeprefix(_DID_KEY)}.key") as file,
+        ):
+            file.write(key.encode().hex().encode() + b"\n")
+        return did
+
+    def did(self, name: str) -> Did:
+        """Return the DID of a named key.
+
+        Raises:
+            KeyAccessError: The key is missing, malformed, or readable by others.
+        """
+        key = self._load(self._root / f"{name}.key")
+        did = did_key(key.verify_key.encode())
+        self._loaded[did] = key
+        return did
+
+    def sign(self, by: Did, record: bytes) -> bytes:
+        """Return the author's signature over a record's bytes; empty when the DID names no key.
+
+        Raises:
+            KeyAccessError: This home does not hold the author's key.
+        """
+        if not by.startswith(_DID_KEY):
+            return b""
+        key = self._loaded.get(by)
+        if key is None:
+            key = self._load(self._root / f"{by.removeprefix(_DID_KEY)}.key")
+            self._loaded[by] = key
+        return key.sign(signed_bytes(record)).signature
+
+    def _load(self, path: Path) -> SigningKey:
+        from nacl.signing import SigningKey  # noqa: PLC0415
+
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise KeyAccessError(f"cannot read the key {path}: {error.strerror}") from error
+        with os.fdopen(descriptor, "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_mode & _OTHERS or found.st_uid != os.geteuid():
+                raise KeyAccessError(
+                    f"the key {path} must be a file that only you can read", hint=f"chmod 600 {path}"
+                )
+            text = file.read(2 * _SEED_BYTES + 2)
+        try:
+            return SigningKey(bytes.fromhex(text.decode("ascii")))
+        except ValueError as error:
+            raise KeyAccessError(f"the key {path} is not 32 bytes in hexadecimal digits") from error

@@ -1,0 +1,55 @@
+"""The Merkle tree over the log, by RFC 6962, section 2.1: SHA-256, leaf `00 ‖ entry`, node `01 ‖ left ‖ right`.
+
+A **compact range** is the list of the roots of the perfect subtrees that a log of a given size consists of, largest
+first: one for each bit of the size. It is all that is needed to append a leaf or to compute the root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from spl.codec import canonical
+from spl.ids import Digest
+
+EMPTY_ROOT = Digest(hashlib.sha256(b"").digest())
+
+
+def leaf_hash(entry: bytes) -> Digest:
+    """Return the hash of a leaf that holds these bytes."""
+    return Digest(hashlib.sha256(b"\x00" + entry).digest())
+
+
+def entry_leaf(record: bytes, signature: bytes) -> Digest:
+    """Return the leaf of a log entry: the canonical CBOR array of record and signature."""
+    return leaf_hash(canonical.encode([record, signature]))
+
+
+def node_hash(left: bytes, right: bytes) -> Digest:
+    """Return the hash of an inner node."""
+    return Digest(hashlib.sha256(b"\x01" + left + right).digest())
+
+
+def extend(subtrees: list[Digest], size: int, leaf: Digest) -> None:
+    """Append a leaf to the compact range of a log, in place.
+
+    Args:
+        subtrees: The compact range of the first `size` leaves.
+        size: How many leaves it covers.
+        leaf: The leaf at position `size`.
+    """
+    node = leaf
+    while size & 1:
+        node = node_hash(subtrees.pop(), node)
+        size >>= 1
+    subtrees.append(node)
+
+
+def root(subtrees: Sequence[Digest]) -> Digest:
+    """Return the root of the tree that a compact range stands for."""
+    if not subtrees:
+        return EMPTY_ROOT
+    node = subtrees[-1]
+    for left in reversed(subtrees[:-1]):
+        node = node_hash(left, node)
+    return node
