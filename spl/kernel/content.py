@@ -23,7 +23,7 @@ B = TypeVar("B", bound=Body)
 TEXT = "text/plain; charset=utf-8"
 CBOR = "application/cbor"
 JSON_LINES = "application/x-ndjson"
-_LISTS = {"results": list[Result], "changed_files": list[str], "usage": list[Usage]}
+_LISTS: dict[str, Any] = {"results": list[Result], "changed_files": list[str], "usage": list[Usage]}
 
 
 class Blobs(Protocol):

@@ -1,0 +1,144 @@
+"""The tables of the log, and how a connection to them is opened.
+
+Rollback journal with `synchronous=EXTRA`: a commit is durable once the journal is gone and its directory is synced.
+Not WAL: see docs/adr/0006. Sources: https://sqlite.org/pragma.html#pragma_synchronous,
+https://sqlite.org/security.html, https://sqlite.org/lang_conflict.html (recursive triggers).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Final
+
+from spl.errors import DamagedError, StorageError
+
+APPLICATION_ID: Final = 0x53504C31  # "SPL1"
+FORMAT: Final = 1
+_BUSY_TIMEOUT_MS: Final = 30_000
+_PAGE_BYTES: Final = 8192
+
+ENTRIES: Final = """
+CREATE TABLE terms (no INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE entries (
+  position INTEGER PRIMARY KEY,
+  id BLOB NOT NULL UNIQUE,
+  kind INTEGER NOT NULL REFERENCES terms,
+  author INTEGER NOT NULL REFERENCES terms,
+  thread INTEGER REFERENCES entries,
+  record BLOB,
+  signature BLOB NOT NULL,
+  leaf BLOB NOT NULL
+) STRICT;
+CREATE INDEX entries_kind ON entries (kind, position);
+CREATE INDEX entries_thread ON entries (thread, position) WHERE thread IS NOT NULL;
+CREATE TABLE tree (level INTEGER PRIMARY KEY, node BLOB NOT NULL) STRICT;
+CREATE TABLE withdrawals (position INTEGER PRIMARY KEY REFERENCES entries) STRICT;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TRIGGER entries_contiguous BEFORE INSERT ON entries
+WHEN NEW.position IS NOT (SELECT ifnull(max(position) + 1, 0) FROM entries)
+BEGIN SELECT RAISE(ABORT, 'positions are contiguous'); END;
+CREATE TRIGGER entries_never_updated BEFORE UPDATE ON entries
+WHEN NEW.record IS NOT NULL
+  OR NEW.position IS NOT OLD.position OR NEW.id IS NOT OLD.id OR NEW.kind IS NOT OLD.kind
+  OR NEW.author IS NOT OLD.author OR NEW.thread IS NOT OLD.thread
+  OR NEW.signature IS NOT OLD.signature OR NEW.leaf IS NOT OLD.leaf
+  OR NOT EXISTS (SELECT 1 FROM withdrawals WHERE position = OLD.position)
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER entries_never_deleted BEFORE DELETE ON entries
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+"""
+
+PROJECTIONS: Final = """
+CREATE TABLE p_refs (target INTEGER, role INTEGER, position INTEGER,
+  PRIMARY KEY (target, role, position)) STRICT, WITHOUT ROWID;
+CREATE TABLE p_names (position INTEGER PRIMARY KEY, name TEXT NOT NULL, did TEXT) STRICT;
+CREATE INDEX p_names_name ON p_names (name);
+CREATE TABLE p_definitions (position INTEGER PRIMARY KEY, actor INTEGER NOT NULL, facet BLOB NOT NULL,
+  incumbent INTEGER NOT NULL) STRICT;
+CREATE INDEX p_definitions_actor ON p_definitions (actor, position);
+CREATE INDEX p_definitions_facet ON p_definitions (facet);
+CREATE TABLE p_cases (position INTEGER PRIMARY KEY, suite INTEGER NOT NULL, key TEXT NOT NULL,
+  facet BLOB NOT NULL, first INTEGER NOT NULL, current INTEGER NOT NULL) STRICT;
+CREATE UNIQUE INDEX p_cases_current ON p_cases (suite, key) WHERE current;
+CREATE TABLE p_hashes (no INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE) STRICT;
+CREATE TABLE p_runs (position INTEGER PRIMARY KEY, actor INTEGER NOT NULL, facet INTEGER NOT NULL,
+  case_facet INTEGER, ended INTEGER) STRICT;
+CREATE INDEX p_runs_matching ON p_runs (case_facet, actor, facet);
+CREATE INDEX p_runs_actor ON p_runs (actor, facet);
+CREATE INDEX p_runs_open ON p_runs (position) WHERE ended IS NULL;
+CREATE TABLE p_imports (actor INTEGER, definition INTEGER, key TEXT,
+  PRIMARY KEY (actor, definition, key)) STRICT, WITHOUT ROWID;
+CREATE TABLE p_scores (position INTEGER PRIMARY KEY, suite INTEGER NOT NULL, actor INTEGER NOT NULL,
+  facet BLOB NOT NULL) STRICT;
+CREATE INDEX p_scores_actor ON p_scores (actor, suite, facet);
+CREATE TABLE p_verdicts (position INTEGER PRIMARY KEY, winner BLOB, loser BLOB) STRICT;
+CREATE INDEX p_verdicts_winner ON p_verdicts (winner);
+CREATE INDEX p_verdicts_loser ON p_verdicts (loser);
+"""
+
+PROJECTION_TABLES: Final = (
+    "p_refs",
+    "p_names",
+    "p_definitions",
+    "p_cases",
+    "p_hashes",
+    "p_runs",
+    "p_imports",
+    "p_scores",
+    "p_verdicts",
+)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Return a connection with every safeguard on.
+
+    Raises:
+        StorageError: The database cannot be opened, or belongs to another version.
+        DamagedError: The file is not a log.
+    """
+    try:
+        connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
+        for pragma in (
+            f"busy_timeout={_BUSY_TIMEOUT_MS}",
+            "trusted_schema=OFF",
+            "cell_size_check=ON",
+            "mmap_size=0",
+            "foreign_keys=ON",
+            "recursive_triggers=ON",
+            "synchronous=EXTRA",
+            *(("fullfsync=ON",) if sys.platform == "darwin" else ()),
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise DamagedError(f"{path} cannot be opened as a log: {error}") from error
+    if application != APPLICATION_ID:
+        raise DamagedError(f"{path} is not a log of spl")
+    if version != FORMAT:
+        raise StorageError(f"{path} has format {version}; this version of spl reads format {FORMAT}")
+    if journal != "delete":
+        raise StorageError(f"{path} has the journal mode {journal}, under which a commit may be lost")
+    return connection
+
+
+def create(path: Path) -> None:
+    """Make an empty log at a path where there is none.
+
+    Raises:
+        sqlite3.Error: It could not be written.
+    """
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("PRAGMA synchronous=EXTRA")
+        connection.executescript(
+            f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
+            f"{ENTRIES}{PROJECTIONS} COMMIT;"
+        )
+    finally:
+        connection.close()

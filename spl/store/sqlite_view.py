@@ -1,0 +1,292 @@
+"""Reading the SQLite log: entries by id, position and range, and the projections."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from spl.ids import CaseFacet, Did, Digest, Facet, RecordId
+from spl.store.log import (
+    CaseRow,
+    DefinitionRow,
+    Entry,
+    NameRow,
+    RunRow,
+    ScoreRow,
+    Selection,
+    VerdictRow,
+)
+
+_CHUNK: Final = 500
+_COLUMNS: Final = "position, id, record, signature, leaf"
+_HEX_DIGITS: Final = 64
+
+
+class SqliteView:
+    """The reading half of the SQLite log; within a transaction it sees what was appended."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _rows(self, query: str, arguments: Sequence[Any] = ()) -> list[Any]:
+        return self._connection.execute(query, arguments).fetchall()
+
+    def _value(self, query: str, arguments: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - a column of any type
+        row = self._connection.execute(query, arguments).fetchone()
+        return None if row is None else row[0]
+
+    def _position(self, record_id: RecordId) -> int | None:
+        position: int | None = self._value("SELECT position FROM entries WHERE id = ?", (record_id,))
+        return position
+
+    def size(self) -> int:
+        """Return the number of entries."""
+        size: int = self._value("SELECT ifnull(max(position) + 1, 0) FROM entries")
+        return size
+
+    def get(self, record_id: RecordId) -> Entry | None:
+        """Return the entry of a record, or None."""
+        rows = self._rows(f"SELECT {_COLUMNS} FROM entries WHERE id = ?", (record_id,))  # noqa: S608
+        return _entry(rows[0]) if rows else None
+
+    def at(self, positions: Sequence[int]) -> list[Entry]:
+        """Return the entries at some positions, in the order asked for. Raises KeyError beyond the head."""
+        found: dict[int, Entry] = {}
+        for start in range(0, len(positions), _CHUNK):
+            chunk = positions[start : start + _CHUNK]
+            marks = ",".join("?" * len(chunk))
+            query = f"SELECT {_COLUMNS} FROM entries WHERE position IN ({marks})"  # noqa: S608
+            found.update((row[0], _entry(row)) for row in self._rows(query, chunk))
+        return [found[position] for position in positions]
+
+    def resolve(self, prefix: str, limit: int = 16) -> list[RecordId]:
+        """Return up to `limit` ids that begin with hexadecimal digits, in order of the ids."""
+        query = "SELECT id FROM entries WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+        return [RecordId(row[0]) for row in self._rows(query, (*_prefix_range(prefix), limit))]
+
+    def scan(self, selection: Selection) -> Iterator[Entry]:
+        """Yield entries in bounded memory; the head is pinned when the scan begins."""
+        low, stop = selection.start, self.size()
+        if selection.stop is not None:
+            stop = min(stop, selection.stop)
+        conditions, arguments = self._conditions(selection)
+        order = "DESC" if selection.newest_first else "ASC"
+        query = (
+            f"SELECT {_COLUMNS} FROM entries WHERE position >= ? AND position < ? {conditions} "  # noqa: S608
+            f"ORDER BY position {order} LIMIT {_CHUNK}"
+        )
+        while low < stop:
+            rows = self._rows(query, (low, stop, *arguments))
+            yield from map(_entry, rows)
+            if len(rows) < _CHUNK:
+                return
+            if selection.newest_first:
+                stop = rows[-1][0]
+            else:
+                low = rows[-1][0] + 1
+
+    def _conditions(self, selection: Selection) -> tuple[str, list[Any]]:
+        conditions, arguments = "", []
+        if selection.kind is not None:
+            conditions += " AND kind = (SELECT no FROM terms WHERE text = ?)"
+            arguments.append(selection.kind)
+        if selection.by is not None:
+            conditions += " AND author = (SELECT no FROM terms WHERE text = ?)"
+            arguments.append(selection.by)
+        if selection.thread is not None:
+            root = self._position(selection.thread)
+            conditions += " AND (position = ? OR thread = ?)"
+            arguments += [root, root]
+        return conditions, arguments
+
+    def referrers(self, record_id: RecordId, role: str) -> list[RecordId]:
+        """Return the records whose refs name this record under a role."""
+        query = (
+            "SELECT e.id FROM p_refs r JOIN entries e USING (position) "
+            "WHERE r.target = ? AND r.role = (SELECT no FROM terms WHERE text = ?) ORDER BY position"
+        )
+        return [RecordId(row[0]) for row in self._rows(query, (self._position(record_id), role))]
+
+    def actors(self, text: str | None = None) -> list[NameRow]:
+        """Return the actors, or those whose name or DID is exactly `text`."""
+        condition = "did IS NOT NULL" + ("" if text is None else " AND (name = ?1 OR did = ?1)")
+        return self._names(condition, text)
+
+    def suites(self, text: str | None = None) -> list[NameRow]:
+        """Return the suites, or those whose name is exactly `text`."""
+        return self._names("did IS NULL" + ("" if text is None else " AND name = ?1"), text)
+
+    def _names(self, condition: str, text: str | None) -> list[NameRow]:
+        query = (
+            "SELECT e.id, position, name, did FROM p_names JOIN entries e USING (position) "  # noqa: S608
+            f"WHERE {condition} ORDER BY position"
+        )
+        return [
+            NameRow(id=RecordId(rid), position=position, name=name, did=Did(did) if did else None)
+            for rid, position, name, did in self._rows(query, () if text is None else (text,))
+        ]
+
+    def definitions(
+        self, *, actor: RecordId | None = None, facet: Facet | None = None
+    ) -> list[DefinitionRow]:
+        """Return the definitions of an actor, or with a facet, or both."""
+        query = (
+            "SELECT e.id, d.position, d.facet, a.id, d.incumbent FROM p_definitions d "
+            "JOIN entries e ON e.position = d.position JOIN entries a ON a.position = d.actor "
+            "WHERE (?1 IS NULL OR d.actor = ?1) AND (?2 IS NULL OR d.facet = ?2) ORDER BY d.position"
+        )
+        owner = None if actor is None else self._position(actor)
+        if actor is not None and owner is None:
+            return []
+        if owner is not None:
+            query = query.replace("(?1 IS NULL OR d.actor = ?1)", "d.actor = ?1")
+        elif facet is not None:
+            query = query.replace("(?2 IS NULL OR d.facet = ?2)", "d.facet = ?2")
+        return [
+            DefinitionRow(
+                id=RecordId(rid),
+                position=position,
+                facet=Facet(found),
+                actor=RecordId(of),
+                incumbent=bool(incumbent),
+            )
+            for rid, position, found, of, incumbent in self._rows(query, (owner, facet))
+        ]
+
+    def facets(self, prefix: str, limit: int = 16) -> list[Facet]:
+        """Return up to `limit` facets of definitions that begin with hexadecimal digits."""
+        query = "SELECT DISTINCT facet FROM p_definitions WHERE facet BETWEEN ? AND ? ORDER BY facet LIMIT ?"
+        return [Facet(row[0]) for row in self._rows(query, (*_prefix_range(prefix), limit))]
+
+    def cases(self, suite: RecordId) -> list[CaseRow]:
+        """Return a suite's current cases, in order of the key's first appearance."""
+        query = (
+            "SELECT e.id, c.position, c.key, c.facet FROM p_cases c JOIN entries e USING (position) "
+            "WHERE c.suite = ? AND c.current ORDER BY c.first"
+        )
+        return [
+            CaseRow(id=RecordId(rid), position=position, key=key, facet=CaseFacet(facet))
+            for rid, position, key, facet in self._rows(query, (self._position(suite),))
+        ]
+
+    def runs(
+        self,
+        *,
+        actor: RecordId | None = None,
+        facet: Facet | None = None,
+        case_facets: Sequence[CaseFacet] | None = None,
+    ) -> Iterator[RunRow]:
+        """Yield the runs that match, by position of their start."""
+        conditions, arguments = [], []
+        for column, value in (
+            ("actor", None if actor is None else self._position(actor) or -1),
+            ("facet", None if facet is None else self._hash(facet)),
+        ):
+            if value is not None:
+                conditions.append(f"r.{column} = ?")
+                arguments.append(value)
+        if case_facets is None:
+            yield from self._ranged_runs(conditions, arguments)
+            return
+        numbers = [self._hash(case) for case in case_facets]
+        found: list[RunRow] = []
+        for start in range(0, len(numbers), _CHUNK):
+            chunk = numbers[start : start + _CHUNK]
+            marks = f"r.case_facet IN ({','.join('?' * len(chunk))})"
+            found += self._runs([marks, *conditions], [*chunk, *arguments], "")
+        yield from sorted(found, key=lambda row: row.position)
+
+    def _ranged_runs(self, conditions: list[str], arguments: list[Any]) -> Iterator[RunRow]:
+        low = 0
+        while True:
+            rows = self._runs(["r.position >= ?", *conditions], [low, *arguments], f"LIMIT {_CHUNK}")
+            yield from rows
+            if len(rows) < _CHUNK:
+                return
+            low = rows[-1].position + 1
+
+    def _runs(self, conditions: list[str], arguments: list[Any], limit: str) -> list[RunRow]:
+        query = (
+            "SELECT e.id, r.position, a.id, f.hash, c.hash, r.ended FROM p_runs r "  # noqa: S608
+            "JOIN entries e ON e.position = r.position JOIN entries a ON a.position = r.actor "
+            "JOIN p_hashes f ON f.no = r.facet LEFT JOIN p_hashes c ON c.no = r.case_facet "
+            f"WHERE {' AND '.join(conditions)} ORDER BY r.position {limit}"
+        )
+        return [
+            RunRow(
+                id=RecordId(rid),
+                position=position,
+                actor=RecordId(actor),
+                facet=Facet(facet),
+                case_facet=CaseFacet(case) if case else None,
+                end_position=ended,
+            )
+            for rid, position, actor, facet, case, ended in self._rows(query, arguments)
+        ]
+
+    def _hash(self, value: bytes) -> int:
+        return self._value("SELECT no FROM p_hashes WHERE hash = ?", (value,)) or -1
+
+    def open_runs(self) -> list[RunRow]:
+        """Return the runs that have no end."""
+        return self._runs(["r.ended IS NULL"], [], "")
+
+    def imported(self, actor: RecordId, definition: RecordId, keys: Sequence[str]) -> set[str]:
+        """Return those of the import keys that runs of this actor and definition already carry."""
+        owner, under = self._position(actor), self._position(definition)
+        query = "SELECT 1 FROM p_imports WHERE actor = ? AND definition = ? AND key = ?"
+        return {key for key in keys if self._value(query, (owner, under, key))}
+
+    def scores(
+        self, *, actor: RecordId | None = None, suite: RecordId | None = None, facet: Facet | None = None
+    ) -> list[ScoreRow]:
+        """Return the scores that match."""
+        conditions, arguments = ["1"], []
+        for column, value in (
+            ("actor", None if actor is None else self._position(actor) or -1),
+            ("suite", None if suite is None else self._position(suite) or -1),
+            ("facet", facet),
+        ):
+            if value is not None:
+                conditions.append(f"s.{column} = ?")
+                arguments.append(value)
+        query = (
+            "SELECT e.id, s.position, u.id, a.id, s.facet FROM p_scores s "  # noqa: S608
+            "JOIN entries e ON e.position = s.position JOIN entries u ON u.position = s.suite "
+            f"JOIN entries a ON a.position = s.actor WHERE {' AND '.join(conditions)} ORDER BY s.position"
+        )
+        return [
+            ScoreRow(
+                id=RecordId(rid),
+                position=position,
+                suite=RecordId(of),
+                actor=RecordId(by),
+                facet=Facet(found),
+            )
+            for rid, position, of, by, found in self._rows(query, arguments)
+        ]
+
+    def verdicts(self, *, facet: Facet | None = None) -> Iterator[VerdictRow]:
+        """Yield the verdicts, or those that a facet won or lost."""
+        condition = "" if facet is None else "WHERE v.winner = ?1 OR v.loser = ?1"
+        query = (
+            "SELECT e.id, v.position, v.winner, v.loser FROM p_verdicts v JOIN entries e USING (position) "  # noqa: S608
+            f"{condition} ORDER BY v.position"
+        )
+        for rid, position, winner, loser in self._rows(query, () if facet is None else (facet,)):
+            yield VerdictRow(
+                id=RecordId(rid),
+                position=position,
+                winner=Facet(winner) if winner else None,
+                loser=Facet(loser) if loser else None,
+            )
+
+
+def _entry(row: tuple[int, bytes, bytes | None, bytes, bytes]) -> Entry:
+    position, rid, record, signature, leaf = row
+    return Entry(position, RecordId(rid), record, signature, Digest(leaf))
+
+
+def _prefix_range(prefix: str) -> tuple[bytes, bytes]:
+    return bytes.fromhex(prefix.ljust(_HEX_DIGITS, "0")), bytes.fromhex(prefix.ljust(_HEX_DIGITS, "f"))
