@@ -40,6 +40,11 @@ class SqliteView:
         position: int | None = self._value("SELECT position FROM entries WHERE id = ?", (record_id,))
         return position
 
+    def _place(self, record_id: RecordId) -> int:
+        """Return the position of a record, or one that no record has."""
+        position = self._position(record_id)
+        return -1 if position is None else position
+
     def size(self) -> int:
         """Return the number of entries."""
         size: int = self._value("SELECT ifnull(max(position) + 1, 0) FROM entries")
@@ -180,7 +185,7 @@ class SqliteView:
         """Yield the runs that match, by position of their start."""
         conditions, arguments = [], []
         for column, value in (
-            ("actor", None if actor is None else self._position(actor) or -1),
+            ("actor", None if actor is None else self._place(actor)),
             ("facet", None if facet is None else self._hash(facet)),
         ):
             if value is not None:
@@ -244,8 +249,8 @@ class SqliteView:
         """Return the scores that match."""
         conditions, arguments = ["1"], []
         for column, value in (
-            ("actor", None if actor is None else self._position(actor) or -1),
-            ("suite", None if suite is None else self._position(suite) or -1),
+            ("actor", None if actor is None else self._place(actor)),
+            ("suite", None if suite is None else self._place(suite)),
             ("facet", facet),
         ):
             if value is not None:

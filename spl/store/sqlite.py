@@ -1,0 +1,298 @@
+"""The SQLite log: one writer at a time, all or nothing, durable when it returns."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from spl.errors import DamagedError, SplError, StorageError
+from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
+from spl.records.envelope import Draft, Record, check_record, encode_record, read_record
+from spl.store import projections, schema, tree
+from spl.store.keys import check_signature
+from spl.store.lock import write_lock
+from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Stamp, VerdictRow
+from spl.store.sqlite_view import SqliteView
+
+T = TypeVar("T")
+
+
+class SqliteLog(SqliteView):
+    """A log in an SQLite database.
+
+    Args:
+        path: The database.
+        lock: The file that writers lock.
+        stamp: Clock, salts and signatures.
+        operator: Who owns the home.
+        has_blob: Says whether a blob is there.
+
+    Raises:
+        DamagedError, StorageError: The database cannot be opened as a log.
+    """
+
+    def __init__(
+        self, path: Path, lock: Path, stamp: Stamp, operator: Did, has_blob: Callable[[BlobId], bool]
+    ) -> None:
+        super().__init__(schema.connect(path))
+        self._lock = lock
+        self.stamp = stamp
+        self.operator = operator
+        self.has_blob = has_blob
+
+    def transact(self, function: Callable[[SqliteTransaction], T]) -> T:
+        """Run `function` under the write lock; what it appended is durable when this returns.
+
+        Raises:
+            LockTimeoutError, StorageError: The lock or the disk did not let it; nothing was appended.
+        """
+        with write_lock(self._lock):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                transaction = SqliteTransaction(self._connection, self)
+                result = function(transaction)
+                transaction.finish()
+                self._connection.execute("COMMIT")
+            except sqlite3.DatabaseError as error:
+                self._roll_back()
+                raise _storage_error(error) from error
+            except BaseException:
+                self._roll_back()
+                raise
+            return result
+
+    def subtrees(self) -> list[Digest]:
+        """Return the compact range of the whole log."""
+        return [Digest(row[0]) for row in self._rows("SELECT node FROM tree ORDER BY level DESC")]
+
+    def rebuild_projections(self) -> None:
+        """Drop every projection and derive it again from the entries.
+
+        Raises:
+            LockTimeoutError, StorageError: The lock or the disk did not let it; nothing changed.
+        """
+
+        def rebuild(transaction: SqliteTransaction) -> None:
+            for table in schema.PROJECTION_TABLES:
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
+            transaction.project_all()
+
+        self.transact(rebuild)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
+
+    def _roll_back(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            # The journal rolls it back when the database is next opened.
+            self._connection.close()
+
+
+class SqliteTransaction(SqliteView):
+    """What a function handed to `SqliteLog.transact` works with; also the `Lookup` of the projections."""
+
+    def __init__(self, connection: sqlite3.Connection, log: SqliteLog) -> None:
+        super().__init__(connection)
+        self._log = log
+        self._size = log.size()
+        self._subtrees = log.subtrees()
+        self._first = self._size
+        # What one transaction asks again and again: the same actor, definition, cases and terms.
+        self._known_position = lru_cache(maxsize=65_536)(super()._position)
+        self._known_term = lru_cache(maxsize=1024)(self._intern_term)
+        self._known_case = lru_cache(maxsize=65_536)(self._case_facet)
+        self._known_hash = lru_cache(maxsize=65_536)(self._intern_hash)
+
+    def size(self) -> int:
+        """Return the number of entries, with those appended so far."""
+        return self._size
+
+    def append(self, draft: Draft) -> Entry:
+        """Stamp, sign and append a draft, and return its entry."""
+        stamp = self._log.stamp
+        data = encode_record(draft, at=stamp.now_ms(), salt=stamp.salt())
+        return self._accept(data, stamp.sign(draft.by, data), check_record(data))
+
+    def append_signed(self, record: bytes, signature: bytes) -> Entry:
+        """Append bytes that were stamped and signed elsewhere; what is there already returns its entry."""
+        checked = check_record(record, foreign=True)
+        existing = self.get(checked.id)
+        if existing is not None:
+            return existing
+        check_signature(checked.by, record, signature)
+        return self._accept(record, signature, checked)
+
+    def _accept(self, data: bytes, signature: bytes, record: Record) -> Entry:
+        existing = self.get(record.id)
+        if existing is not None:
+            return existing
+        projections.check_references(
+            record, lambda target: self._known(target) is not None, self._log.has_blob
+        )
+        entry = Entry(self._size, record.id, data, signature, tree.entry_leaf(data, signature))
+        self._connection.execute(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                entry.position,
+                entry.id,
+                self._known_term(record.kind),
+                self._known_term(record.by),
+                None if record.thread is None else self._known(record.thread),
+                data,
+                signature,
+                entry.leaf,
+            ),
+        )
+        self._project(record, entry.position)
+        tree.extend(self._subtrees, self._size, entry.leaf)
+        self._size += 1
+        return entry
+
+    def finish(self) -> None:
+        """Write what is kept once for a transaction."""
+        if self._size == self._first:
+            return
+        self._connection.execute("DELETE FROM tree")
+        levels = reversed(range(len(self._subtrees)))
+        self._connection.executemany(
+            "INSERT INTO tree VALUES (?, ?)", zip(levels, self._subtrees, strict=True)
+        )
+
+    def project_all(self) -> None:
+        """Derive every projection from the entries, in log order."""
+        low = 0
+        while rows := self._rows(
+            "SELECT position, id, record FROM entries WHERE position >= ? ORDER BY position LIMIT 500", (low,)
+        ):
+            for position, record_id, data in rows:
+                if data is not None:
+                    self._project(read_record(data, RecordId(record_id)), position)
+            low = rows[-1][0] + 1
+
+    def _project(self, record: Record, position: int) -> None:
+        for role, targets in record.refs.items():
+            for target in targets:
+                row = (self._known(target), self._known_term(role), position)
+                self._connection.execute("INSERT OR IGNORE INTO p_refs VALUES (?, ?, ?)", row)
+        for change in projections.changes(record, position, self._log.operator, self):
+            self._apply(change)
+
+    def _apply(self, change: projections.Change) -> None:
+        run = self._connection.execute
+        match change:
+            case NameRow(position=position, name=name, did=did):
+                run("INSERT INTO p_names VALUES (?, ?, ?)", (position, name, did))
+            case DefinitionRow():
+                row = (change.position, self._known(change.actor), change.facet, int(change.incumbent))
+                run("INSERT INTO p_definitions VALUES (?, ?, ?, ?)", row)
+            case projections.CaseChange():
+                self._apply_case(change)
+            case projections.CaseGone(case=case):
+                run("UPDATE p_cases SET current = 0 WHERE position = ?", (self._known(case),))
+            case RunRow():
+                case_facet = None if change.case_facet is None else self._known_hash(change.case_facet)
+                row = (
+                    change.position,
+                    self._known(change.actor),
+                    self._known_hash(change.facet),
+                    case_facet,
+                )
+                run("INSERT INTO p_runs VALUES (?, ?, ?, ?, NULL)", row)
+            case projections.RunEnded(start=start, position=position):
+                query = "UPDATE p_runs SET ended = ? WHERE position = ? AND ended IS NULL"
+                run(query, (position, self._known(start)))
+            case projections.ImportKey(actor=actor, definition=definition, key=key):
+                row = (self._known(actor), self._known(definition), key)
+                run("INSERT OR IGNORE INTO p_imports VALUES (?, ?, ?)", row)
+            case ScoreRow():
+                row = (change.position, self._known(change.suite), self._known(change.actor), change.facet)
+                run("INSERT INTO p_scores VALUES (?, ?, ?, ?)", row)
+            case VerdictRow():
+                run("INSERT INTO p_verdicts VALUES (?, ?, ?)", (change.position, change.winner, change.loser))
+
+    def _apply_case(self, change: projections.CaseChange) -> None:
+        suite, row = self._known(change.suite), change.row
+        current = "FROM p_cases WHERE suite = ? AND key = ? AND current"
+        first = self._value(f"SELECT first {current}", (suite, row.key))
+        self._connection.execute(
+            "UPDATE p_cases SET current = 0 WHERE suite = ? AND key = ? AND current", (suite, row.key)
+        )
+        self._connection.execute(
+            "INSERT INTO p_cases VALUES (?, ?, ?, ?, ?, 1)",
+            (row.position, suite, row.key, row.facet, row.position if first is None else first),
+        )
+
+    def _known(self, record_id: RecordId) -> int | None:
+        position = self._known_position(record_id)
+        if position is None:  # it may be appended later in this transaction
+            self._known_position.cache_clear()
+        return position
+
+    def _intern_term(self, text: str) -> int:
+        self._connection.execute("INSERT OR IGNORE INTO terms (text) VALUES (?)", (text,))
+        number: int = self._value("SELECT no FROM terms WHERE text = ?", (text,))
+        return number
+
+    def _intern_hash(self, value: bytes) -> int:
+        self._connection.execute("INSERT OR IGNORE INTO p_hashes (hash) VALUES (?)", (value,))
+        return self._hash(value)
+
+    def owner_of(self, actor: RecordId) -> Did | None:
+        """Return who added an actor."""
+        query = (
+            "SELECT t.text FROM entries e JOIN p_names n USING (position) JOIN terms t ON t.no = e.author "
+            "WHERE e.id = ? AND n.did IS NOT NULL"
+        )
+        owner = self._value(query, (actor,))
+        return None if owner is None else Did(owner)
+
+    def incumbent(self, actor: RecordId) -> RecordId | None:
+        """Return the definition installed for an actor."""
+        query = (
+            "SELECT e.id FROM p_definitions d JOIN entries e USING (position) "
+            "WHERE d.actor = ? AND d.incumbent ORDER BY d.position DESC LIMIT 1"
+        )
+        found = self._value(query, (self._known(actor),))
+        return None if found is None else RecordId(found)
+
+    def case_facet(self, case: RecordId) -> CaseFacet | None:
+        """Return the facet of a case, current or not."""
+        return self._known_case(case)
+
+    def _case_facet(self, case: RecordId) -> CaseFacet | None:
+        facet = self._value("SELECT facet FROM p_cases WHERE position = ?", (self._known(case),))
+        return None if facet is None else CaseFacet(facet)
+
+    def facet_of(self, record: RecordId) -> Facet | None:
+        """Return the facet that a definition, run start, run end or score stands for."""
+        return projections.facet_of(self._record(record), self._record)
+
+    def _record(self, record_id: RecordId) -> Record | None:
+        entry = self.get(record_id)
+        return None if entry is None or entry.record is None else read_record(entry.record, record_id)
+
+
+_FULL_OR_DENIED = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY": "the home is read-only",
+    "SQLITE_IOERR": "input/output error",
+    "SQLITE_CANTOPEN": "a file of the log cannot be opened",
+    "SQLITE_BUSY": "another process is using the log",
+}
+
+
+def _storage_error(error: sqlite3.DatabaseError) -> SplError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    for prefix, reason in _FULL_OR_DENIED.items():
+        if name.startswith(prefix):
+            return StorageError(f"nothing was written: {reason}", details={"sqlite": name})
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return DamagedError(f"the log is damaged: {error}", details={"sqlite": name})
+    return StorageError(f"nothing was written: {error}", details={"sqlite": name})
