@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from spl.contracts.actors import ActorDocument, ActorList, ActorPart
 from spl.errors import ConflictError, InputError
 from spl.ids import Did, parse_did
@@ -14,16 +12,13 @@ from spl.records.envelope import Draft
 from spl.store.log import NameRow, Transaction, View
 
 
-def add_actor(
-    kernel: Kernel, name: str, *, did: str | None, make_key: Callable[[], Did], note: str | None = None
-) -> ActorDocument:
+def add_actor(kernel: Kernel, name: str, *, did: str | None = None, note: str | None = None) -> ActorDocument:
     """Append an actor; adding the same one again returns it with `appended: false`.
 
     Args:
         kernel: The open home.
         name: Its name, unique in the home.
         did: Its DID; a key is made when absent.
-        make_key: Makes a key in the home and returns its DID.
         note: A remark.
 
     Raises:
@@ -36,7 +31,7 @@ def add_actor(
     existing = [*kernel.log.actors(name), *(kernel.log.actors(wanted) if wanted else ())]
     if existing:
         return _existing(kernel.log, existing[0], name, wanted)
-    subject = wanted or make_key()
+    subject = wanted or kernel.keys.create_actor()
 
     def append(tx: Transaction) -> ActorDocument:
         taken = [*tx.actors(name), *tx.actors(subject)]

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from spl.errors import DamagedError, SplError, StorageError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
@@ -186,6 +186,7 @@ class SqliteTransaction(SqliteView):
 
     def _apply(self, change: projections.Change) -> None:
         run = self._connection.execute
+        row: tuple[Any, ...]
         match change:
             case NameRow(position=position, name=name, did=did):
                 run("INSERT INTO p_names VALUES (?, ?, ?)", (position, name, did))

@@ -92,7 +92,8 @@ class SqliteView:
                 low = rows[-1][0] + 1
 
     def _conditions(self, selection: Selection) -> tuple[str, list[Any]]:
-        conditions, arguments = "", []
+        conditions = ""
+        arguments: list[Any] = []
         if selection.kind is not None:
             conditions += " AND kind = (SELECT no FROM terms WHERE text = ?)"
             arguments.append(selection.kind)
