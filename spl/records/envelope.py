@@ -182,7 +182,19 @@ def check_record(data: bytes, *, foreign: bool = False) -> Record:
     """
     if len(data) > MAX_RECORD_BYTES:
         raise EncodingError(f"a record has at most {MAX_RECORD_BYTES} bytes, not {len(data)}")
-    value = canonical.decode(data)
+    return _checked(canonical.decode(data), data, foreign=foreign)
+
+
+def check_encoded(data: bytes) -> Record:
+    """Return the record of bytes that `encode_record` just wrote, once its shape is known to be right.
+
+    Raises:
+        SchemaError, ReservedKindError: As `check_record`.
+    """
+    return _checked(canonical.decode_trusted(data), data, foreign=False)
+
+
+def _checked(value: canonical.Value, data: bytes, *, foreign: bool) -> Record:
     found = list(problems(value, Envelope))
     if found:
         raise schema_error("record", found)

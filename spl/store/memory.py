@@ -10,7 +10,7 @@ import msgspec
 
 from spl.ids import BlobId, CaseFacet, Did, Facet, RecordId
 from spl.records.definitions import Actor
-from spl.records.envelope import Draft, Record, check_record, encode_record
+from spl.records.envelope import Draft, Record, check_encoded, check_record, encode_record
 from spl.store import projections, tree
 from spl.store.keys import check_signature
 from spl.store.log import (
@@ -155,7 +155,7 @@ class _MemoryTransaction(_MemoryView):
     def append(self, draft: Draft) -> Entry:
         stamp = self._log.stamp
         data = encode_record(draft, at=stamp.now_ms(), salt=stamp.salt())
-        return self._accept(data, stamp.sign(draft.by, data), check_record(data))
+        return self._accept(data, stamp.sign(draft.by, data), check_encoded(data))
 
     def append_signed(self, record: bytes, signature: bytes) -> Entry:
         checked = check_record(record, foreign=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from spl.errors import DamagedError, SplError, StorageError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
-from spl.records.envelope import Draft, Record, check_record, encode_record, read_record
+from spl.records.envelope import Draft, Record, check_encoded, check_record, encode_record, read_record
 from spl.store import projections, schema, tree
 from spl.store.keys import check_signature
 from spl.store.lock import write_lock
@@ -118,7 +118,7 @@ class SqliteTransaction(SqliteView):
         """Stamp, sign and append a draft, and return its entry."""
         stamp = self._log.stamp
         data = encode_record(draft, at=stamp.now_ms(), salt=stamp.salt())
-        return self._accept(data, stamp.sign(draft.by, data), check_record(data))
+        return self._accept(data, stamp.sign(draft.by, data), check_encoded(data))
 
     def append_signed(self, record: bytes, signature: bytes) -> Entry:
         """Append bytes that were stamped and signed elsewhere; what is there already returns its entry."""

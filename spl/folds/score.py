@@ -1,0 +1,249 @@
+"""The score: a suite's current cases against the runs of one actor under one definition.
+
+The data's way: the kernel reads the current cases and the matching runs, `score` grades each run once and sums up,
+and the kernel appends the body, with the table of grades beside it as a blob.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+from msgspec import Struct
+
+from spl.codec import digest
+from spl.folds import statistics
+from spl.folds.grade import Grade, Mark, grade, scorer
+from spl.folds.inputs import CaseInput, RunInput
+from spl.ids import CaseFacet, Facet
+from spl.records.evals import (
+    Axis,
+    Cost,
+    Observed,
+    RunCounts,
+    Score,
+    Total,
+    UsageTotals,
+)
+from spl.records.runs import Usage
+
+TOKENS = (
+    "requests",
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+class GradedRun(Struct, frozen=True):
+    """One run with its case and its grade."""
+
+    case: CaseInput
+    run: RunInput
+    grade: Grade
+
+
+def graded_runs(cases: Sequence[CaseInput], runs: Iterable[RunInput]) -> list[GradedRun]:
+    """Return every run whose case is current with its grade, in the order of the cases, then of the log."""
+    by_facet: dict[CaseFacet, list[RunInput]] = {}
+    for run in runs:
+        by_facet.setdefault(run.case_facet, []).append(run)
+    return [
+        GradedRun(case, run, grade(case.expect, run.end))
+        for case in cases
+        for run in sorted(by_facet.get(case.facet, ()), key=lambda run: run.position)
+    ]
+
+
+def score(facet: Facet, cases: Sequence[CaseInput], graded: Sequence[GradedRun], as_of: int) -> Score:
+    """Return the body of the score.
+
+    Args:
+        facet: The definition's.
+        cases: The suite's current cases.
+        graded: What `graded_runs` made of the matching runs.
+        as_of: The size of the log that was read.
+    """
+    return Score(
+        facet=facet,
+        suite_revision=digest.suite_revision(case.facet for case in cases),
+        scorer=scorer(),
+        structure=axis(cases, [(item.case.facet, item.grade.structure) for item in graded]),
+        substance=axis(cases, [(item.case.facet, item.grade.substance) for item in graded]),
+        runs=_run_counts(graded),
+        observed=_observed(graded),
+        usage=_usage(graded),
+        cost=_cost(graded),
+        as_of=as_of,
+    )
+
+
+def axis(cases: Sequence[CaseInput], marks: Sequence[tuple[CaseFacet, Mark]]) -> Axis:
+    """Return the figures of one axis from the marks of its runs."""
+    attempted = {facet for facet, _ in marks}
+    graded = [(facet, mark) for facet, mark in marks if mark != "ungraded"]
+    covered = {facet for facet, _ in graded}
+    return Axis(
+        passed=sum(mark == "pass" for _, mark in graded),
+        of=len(graded),
+        covered=len(covered),
+        ungraded=len(attempted - covered),
+        no_run=len(cases) - len(attempted),
+        coverage=digest.coverage(covered),
+    )
+
+
+def _run_counts(graded: Sequence[GradedRun]) -> RunCounts:
+    states = Counter("open" if item.run.end is None else item.run.end.status for item in graded)
+    return RunCounts(
+        matched=len(graded),
+        open=states["open"],
+        completed=states["completed"],
+        failed=states["failed"],
+        timed_out=states["timed_out"],
+        cancelled=states["cancelled"],
+        blocked=states["blocked"],
+        trials=sum(item.run.trial for item in graded),
+        tool_calls_unknown=sum(
+            item.run.end is not None
+            and item.run.end.status in ("completed", "failed", "timed_out")
+            and item.run.end.tool_calls is None
+            for item in graded
+        ),
+    )
+
+
+def _observed(graded: Sequence[GradedRun]) -> Observed:
+    seen = [item.run.observed for item in graded if item.run.observed is not None]
+    programs = len({observed.program for observed in seen if observed.program is not None})
+    timeouts = len({observed.timeout_ms for observed in seen})
+    return Observed(programs=programs, timeouts=timeouts, mixed=programs > 1 or timeouts > 1)
+
+
+def _usage(graded: Sequence[GradedRun]) -> UsageTotals:
+    totals: dict[str, Total | None] = {}
+    ends = [item.run.end for item in graded if item.run.end is not None]
+    for name in TOKENS:
+        reported = [
+            sum(getattr(usage, name) or 0 for usage in end.usage or ())
+            for end in ends
+            if any(getattr(usage, name) is not None for usage in end.usage or ())
+        ]
+        totals[name] = Total(total=sum(reported), runs=len(reported)) if reported else None
+    latencies = [end.latency_ms for end in ends if end.latency_ms is not None]
+    totals["latency_ms"] = Total(total=sum(latencies), runs=len(latencies)) if latencies else None
+    return UsageTotals(**totals)
+
+
+def _cost(graded: Sequence[GradedRun]) -> Cost:
+    """Sum the priced requests and count the others; an ended run without usage is one unpriced request."""
+    counts: Counter[str] = Counter()
+    nusd = 0
+    anything = False
+    for end in (item.run.end for item in graded if item.run.end is not None):
+        if not end.usage:
+            counts["unpriced"] += 1
+            continue
+        anything = True
+        for usage in end.usage:
+            status = _cost_status(usage)
+            counts[status] += 1 if usage.requests is None else usage.requests
+            nusd += usage.cost_nusd or 0 if status == "priced" else 0
+    return _covered_cost(counts, nusd, anything=anything)
+
+
+def _cost_status(usage: Usage) -> str:
+    return "unpriced" if usage.cost_status == "priced" and usage.cost_nusd is None else usage.cost_status
+
+
+def _covered_cost(counts: Counter[str], nusd: int, *, anything: bool) -> Cost:
+    priced, unpriced, error = counts["priced"], counts["unpriced"], counts["error"]
+    common = {"priced": priced, "unpriced": unpriced, "error": error}
+    if not anything:
+        return Cost(coverage="not_applicable", **common)
+    if not priced:
+        return Cost(coverage="unavailable", **common)
+    return Cost(coverage="partial" if unpriced or error else "complete", nusd=nusd, **common)
+
+
+class Rates(Struct, frozen=True):
+    """How an axis reads: never a bare rate.
+
+    Attributes:
+        repeats: Whether a case was attempted more than once; then `rate` is the mean of the per-case rates.
+        low, high: The 95% interval: Wilson's, or cluster-robust over cases with repeats; None where there is none.
+        worst, best: The rate if every uncovered case had failed, and if every one had passed.
+        pass_at, pass_all: pass@k and pass^k for k from 1, as means over the covered cases.
+    """
+
+    repeats: bool
+    rate: float | None
+    low: float | None
+    high: float | None
+    worst: float | None
+    best: float | None
+    pass_at: list[float]
+    pass_all: list[float]
+
+
+def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> Rates:
+    """Return how one axis reads.
+
+    Args:
+        cases: How many cases the suite has.
+        marks: The marks of its runs.
+    """
+    tallies: dict[CaseFacet, list[int]] = {}
+    for facet, mark in marks:
+        if mark != "ungraded":
+            tally = tallies.setdefault(facet, [0, 0])
+            tally[0] += mark == "pass"
+            tally[1] += 1
+    if not tallies:
+        return Rates(False, None, None, None, None, None, [], [])
+    per_case = [Fraction(passed, of) for passed, of in tallies.values()]
+    repeats = any(of > 1 for _, of in tallies.values())
+    total = sum(per_case, Fraction())
+    mean = total / len(per_case)
+    interval = (
+        statistics.clustered(per_case)
+        if repeats
+        else statistics.wilson(sum(passed for passed, _ in tallies.values()), len(per_case))
+    )
+    smallest = min(of for _, of in tallies.values())
+    return Rates(
+        repeats=repeats,
+        rate=statistics.rounded(float(mean)),
+        low=statistics.rounded(interval.low) if interval else None,
+        high=statistics.rounded(interval.high) if interval else None,
+        worst=statistics.rounded(float(total / cases)),
+        best=statistics.rounded(float((total + cases - len(per_case)) / cases)),
+        pass_at=[_mean_over(tallies, statistics.pass_at, k) for k in range(1, smallest + 1)]
+        if repeats
+        else [],
+        pass_all=[_mean_over(tallies, statistics.pass_all, k) for k in range(1, smallest + 1)]
+        if repeats
+        else [],
+    )
+
+
+def _mean_over(
+    tallies: dict[CaseFacet, list[int]], chance: Callable[[int, int, int], Fraction], k: int
+) -> float:
+    values = [chance(of, passed, k) for passed, of in tallies.values()]
+    return statistics.rounded(float(sum(values, Fraction()) / len(values)))
+
+
+def recovered(graded: Sequence[GradedRun]) -> list[str]:
+    """Return the keys of cases that have a cancelled attempt and a later graded one."""
+    cancelled: set[CaseFacet] = set()
+    found: dict[str, None] = {}
+    for item in graded:
+        if item.run.end is not None and item.run.end.status == "cancelled":
+            cancelled.add(item.case.facet)
+        elif item.case.facet in cancelled and item.run.end is not None and item.run.end.status != "blocked":
+            found[item.case.key] = None
+    return list(found)
