@@ -68,10 +68,12 @@ def grade(expect: Expect, end: RunEnd | None) -> Grade:
 
 def _judged(expect: Expect, end: RunEnd) -> Iterator[tuple[str, str, str]]:
     """Yield (kind, id, outcome) for each expectation; an outcome without evidence is `missing`."""
-    results = {(result.kind, result.id): result.status for result in end.results or ()}
+    results: dict[tuple[str, str], str] = {
+        (result.kind, result.id): result.status for result in end.results or ()
+    }
 
     def evidence(kind: str, name: str) -> tuple[str, str, str]:
-        return kind, name, results.get((kind, name), "missing")  # type: ignore[call-overload]
+        return kind, name, results.get((kind, name), "missing")
 
     for command in expect.commands or ():
         yield evidence("command", command.id)

@@ -1,0 +1,73 @@
+"""The fold over preferences: who won and lost, which features stood where, and cycles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from spl.contracts.verdicts import FacetTally, FeatureTally, VerdictList, VerdictPart
+from spl.ids import Facet
+
+UNSPECIFIED = "unspecified"
+
+
+def verdicts(parts: Iterable[VerdictPart]) -> VerdictList:
+    """Return the fold of verdicts in log order.
+
+    Args:
+        parts: Every verdict, marked where it was retracted or is foreign; those are listed and do not count.
+    """
+    listed = list(parts)
+    counted = [part for part in listed if not part.retracted and not part.foreign]
+    won: dict[Facet, Counter[str]] = {}
+    lost: dict[Facet, Counter[str]] = {}
+    for part in counted:
+        axis = part.axis or UNSPECIFIED
+        if part.winner_facet is not None:
+            won.setdefault(part.winner_facet, Counter())[axis] += 1
+        if part.loser_facet is not None:
+            lost.setdefault(part.loser_facet, Counter())[axis] += 1
+    excluded = Counter("retracted" if part.retracted else "foreign" for part in listed if part not in counted)
+    return VerdictList(
+        verdicts=listed,
+        facets=[
+            FacetTally(facet=facet, won=dict(won.get(facet, {})), lost=dict(lost.get(facet, {})))
+            for facet in dict.fromkeys([*won, *lost])
+        ],
+        features=_features(counted),
+        cycles=_cycles(counted),
+        excluded=dict(excluded),
+    )
+
+
+def _features(counted: list[VerdictPart]) -> list[FeatureTally]:
+    won = Counter(feature for part in counted for feature in part.features)
+    lost = Counter(feature for part in counted for feature in part.loser_features)
+    names = sorted({*won, *lost}, key=lambda name: (-won[name] - lost[name], name))
+    return [FeatureTally(feature=name, won=won[name], lost=lost[name]) for name in names]
+
+
+def _cycles(counted: list[VerdictPart]) -> list[list[Facet]]:
+    """Return the strongly connected groups of more than one facet, sorted."""
+    beats: dict[Facet, set[Facet]] = {}
+    for part in counted:
+        if part.winner_facet and part.loser_facet and part.winner_facet != part.loser_facet:
+            beats.setdefault(part.winner_facet, set()).add(part.loser_facet)
+    reach = {facet: _reachable(beats, facet) for facet in beats}
+    groups = {
+        tuple(sorted(other for other in reach[facet] if facet in reach.get(other, ())))
+        for facet in reach
+        if facet in reach[facet]
+    }
+    return [list(group) for group in sorted(groups)]
+
+
+def _reachable(beats: dict[Facet, set[Facet]], start: Facet) -> set[Facet]:
+    seen: set[Facet] = set()
+    waiting = list(beats.get(start, ()))
+    while waiting:
+        facet = waiting.pop()
+        if facet not in seen:
+            seen.add(facet)
+            waiting.extend(beats.get(facet, ()))
+    return seen
