@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec import Struct
 
 from spl.contracts.scores import ChangePart, HistoryLine, HistorySuite, RatePart
@@ -86,21 +87,21 @@ def line(
     before = predecessor(facet, definitions)
     score = latest.get(facet.facet)
     base = latest.get(before) if before is not None else None
-    common = {
-        "facet": facet.facet,
-        "definitions": [definition.id for definition in own],
-        "states": sorted({definition.state for definition in own}),
-        "incumbent": bool(installed) and installed[-1].facet == facet.facet,
-        "looks": looks,
-        "won": facet.won,
-        "lost": facet.lost,
-        "label": own[0].label if own else None,
-        "predecessor": before,
-    }
+    bare = HistoryLine(
+        facet=facet.facet,
+        definitions=[definition.id for definition in own],
+        states=sorted({definition.state for definition in own}),
+        incumbent=bool(installed) and installed[-1].facet == facet.facet,
+        looks=looks,
+        won=facet.won,
+        lost=facet.lost,
+        label=own[0].label if own else None,
+        predecessor=before,
+    )
     if score is None:
-        return HistoryLine(**common)
-    return HistoryLine(
-        **common,
+        return bare
+    return msgspec.structs.replace(
+        bare,
         score=score.id,
         structure=score.body.structure,
         substance=score.body.substance,

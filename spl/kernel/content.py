@@ -35,6 +35,9 @@ class Blobs(Protocol):
     def get(self, blob: BlobId) -> bytes:
         """Return content, verified against its id."""
 
+    def __contains__(self, blob: BlobId) -> bool:
+        """Say whether the content is there."""
+
 
 def put_blob(blobs: Blobs, data: bytes, role: str, media_type: str) -> BlobRef:
     """Store content and return the reference that a record carries."""

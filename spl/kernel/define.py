@@ -1,0 +1,275 @@
+"""Definitions: read from a file, checked, proposed as candidates, installed by compare-and-set."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from spl.codec import digest, jsontext
+from spl.contracts.actors import DefinitionDocument, DefinitionList, DefinitionPart, FacetDocument
+from spl.errors import ConflictError, DoorClosedError, EncodingError, RefusedError, schema_error
+from spl.ids import BlobId, Facet, RecordId, is_prefix, parse_id
+from spl.kernel.content import TEXT, put_blob
+from spl.kernel.home import Kernel
+from spl.kernel.names import incumbent_of, record_of, resolve_actor, resolve_definition
+from spl.records.behaviour import behaviour_problems
+from spl.records.definitions import MAX_LONG_TEXT_BYTES, Definition, State, Trust
+from spl.records.envelope import BlobRef, Draft, Record
+from spl.store.log import DefinitionRow, Transaction, View
+
+PIN_TYPE = "application/octet-stream"
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A behaviour as a person gave it, with what must be stored beside it.
+
+    Attributes:
+        behaviour: The map, as records hold it.
+        contents: Content of blobs that it names: long instructions and pinned files.
+        origin: Where it came from.
+        trust: How far it is trusted.
+        note: A remark.
+    """
+
+    behaviour: dict[str, Any]
+    contents: dict[BlobId, bytes] = {}
+    origin: str = "local"
+    trust: Trust = "untrusted"
+    note: str | None = None
+
+
+def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = None) -> Source:
+    """Return the behaviour of a definition file; every problem is named at once.
+
+    Args:
+        data: The file's bytes: TOML when its name ends so, else JSON.
+        name: Its name, for messages.
+        pins: Files that the behaviour is made of, by relative name.
+
+    Raises:
+        EncodingError: It is neither TOML nor JSON, or a value lies outside the encoding profile.
+        SchemaError: It is not a behaviour.
+    """
+    if name.endswith(".toml"):
+        try:
+            parsed: object = tomllib.loads(data.decode(), parse_float=jsontext.Number)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise EncodingError(f"{name}: {error}") from error
+    else:
+        parsed = jsontext.parse(data, what=name)
+    if not isinstance(parsed, dict):
+        raise schema_error(name, [("$", "a definition is a map")])
+    behaviour = jsontext.to_record_value(parsed)
+    assert isinstance(behaviour, dict)  # noqa: S101 - a map stays a map
+    contents: dict[BlobId, bytes] = {}
+    _name_files(behaviour, pins or {}, contents)
+    _move_long_texts(behaviour, contents)
+    found = list(behaviour_problems(behaviour))
+    if found:
+        raise schema_error(name, found)
+    digest.facet(behaviour)
+    return Source(behaviour=behaviour, contents=contents)
+
+
+def _name_files(behaviour: dict[str, Any], pins: Mapping[str, bytes], contents: dict[BlobId, bytes]) -> None:
+    """Write pinned files into `files`; an id that stands there as digits becomes bytes."""
+    files = dict(behaviour.get("files") or {}) if isinstance(behaviour.get("files"), dict) else {}
+    for key, value in files.items():
+        if isinstance(value, str) and len(value) == 64 and is_prefix(value):  # noqa: PLR2004 - digits of an id
+            files[key] = parse_id(value)
+    for key, data in pins.items():
+        blob = digest.blob_id(data)
+        contents[blob] = data
+        files[key] = blob
+    if files:
+        behaviour["files"] = files
+
+
+def _move_long_texts(behaviour: dict[str, Any], contents: dict[BlobId, bytes]) -> None:
+    stages = behaviour.get("stages")
+    for holder in (behaviour, *(stages if isinstance(stages, list) else ())):
+        text = holder.get("instructions") if isinstance(holder, dict) else None
+        if isinstance(text, str) and len(raw := text.encode("utf-8", "replace")) > MAX_LONG_TEXT_BYTES:
+            blob = digest.blob_id(raw)
+            contents[blob] = raw
+            holder["instructions"] = blob
+
+
+def facet_of(source: Source) -> FacetDocument:
+    """Return the facet that a behaviour has; nothing is written."""
+    return FacetDocument(facet=digest.facet(source.behaviour), behaviour=source.behaviour)
+
+
+def propose(kernel: Kernel, actor: str, source: Source) -> DefinitionDocument:
+    """Append a candidate; a behaviour that the actor has already is returned with `appended: false`.
+
+    Raises:
+        UnknownNameError, AmbiguousNameError: The actor is not one.
+        DoorClosedError: The define door stays closed.
+    """
+    owner = resolve_actor(kernel.log, actor).id
+    blobs = _store(kernel, source)
+
+    def append(tx: Transaction) -> DefinitionDocument:
+        check_door(kernel, tx, owner, source)
+        same = tx.definitions(actor=owner, facet=digest.facet(source.behaviour))
+        if same:
+            return definition_document(tx, same[0])
+        return _append(kernel, tx, owner, source, "candidate", blobs)
+
+    return kernel.transact(append)
+
+
+def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = None) -> DefinitionDocument:
+    """Replace an actor's incumbent by compare-and-set; the incumbent's own behaviour changes nothing.
+
+    Args:
+        kernel: The open home.
+        actor: Whose definition it is.
+        source: The behaviour.
+        expect: The incumbent that the caller saw (an id or prefix); any when absent.
+
+    Raises:
+        ConflictError: The incumbent is no longer the one expected.
+        DoorClosedError: The define door stays closed.
+    """
+    owner = resolve_actor(kernel.log, actor).id
+    seen = None if expect is None else resolve_definition(kernel.log, expect, owner).id
+    blobs = _store(kernel, source)
+
+    def append(tx: Transaction) -> DefinitionDocument:
+        check_door(kernel, tx, owner, source)
+        incumbent = incumbent_of(tx, owner)
+        if seen is not None and (incumbent is None or incumbent.id != seen):
+            now = "nothing is" if incumbent is None else f"{incumbent.id.hex()[:12]} is"
+            raise ConflictError(
+                f"expected {seen.hex()[:12]} to be installed, but {now}",
+                hint="look at spl definition list, then expect what it shows",
+                details={"incumbent": incumbent.id.hex() if incumbent else None},
+            )
+        if incumbent is not None and incumbent.facet == digest.facet(source.behaviour):
+            return definition_document(tx, incumbent)
+        succeeds = {} if incumbent is None else {"succeeds": (incumbent.id,)}
+        return _append(kernel, tx, owner, source, "installed", blobs, succeeds)
+
+    return kernel.transact(append)
+
+
+def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source) -> None:
+    """Return when the define door is open for a behaviour.
+
+    Raises:
+        DoorClosedError: It is not; every reason is named.
+    """
+    reasons = [f"{path}: {message}" for path, message in behaviour_problems(source.behaviour)]
+    owner = record_of(view, actor).by
+    if owner != kernel.operator:
+        reasons.append(f"the actor belongs to {owner}, not to this home's operator")
+    files = source.behaviour.get("files")
+    for name, blob in files.items() if isinstance(files, dict) else ():
+        if blob not in source.contents and blob not in kernel.blobs:
+            reasons.append(f"the pinned file {name} is not in this home; add it with --pin")
+    if reasons:
+        raise DoorClosedError(
+            "the define door stays closed: " + "; ".join(reasons), details={"reasons": reasons}
+        )
+
+
+def _store(kernel: Kernel, source: Source) -> tuple[BlobRef, ...]:
+    names = {blob: name for name, blob in (source.behaviour.get("files") or {}).items()}
+    return tuple(
+        put_blob(
+            kernel.blobs,
+            data,
+            "file" if blob in names else "instructions",
+            PIN_TYPE if blob in names else TEXT,
+        )
+        for blob, data in source.contents.items()
+    )
+
+
+def _append(
+    kernel: Kernel,
+    tx: Transaction,
+    actor: RecordId,
+    source: Source,
+    state: State,
+    blobs: tuple[BlobRef, ...],
+    refs: dict[str, tuple[RecordId, ...]] | None = None,
+) -> DefinitionDocument:
+    body = Definition(
+        behaviour=source.behaviour, state=state, origin=source.origin, trust=source.trust, note=source.note
+    )
+    entry = tx.append(Draft(body=body, by=kernel.operator, thread=actor, refs=refs or {}, blobs=blobs))
+    row = next(row for row in tx.definitions(actor=actor) if row.id == entry.id)
+    if state == "installed" and not row.incumbent:
+        raise RefusedError("the install did not take effect")
+    return definition_document(tx, row, appended=True)
+
+
+def source_of(view: View, row: DefinitionRow, trust: Trust) -> Source:
+    """Return the behaviour of a definition that the log holds, for installing it."""
+    body = record_of(view, row.id).body
+    assert isinstance(body, Definition)  # noqa: S101 - the row was derived from it
+    return Source(behaviour=body.behaviour, origin=body.origin, trust=trust, note=body.note)
+
+
+def list_definitions(kernel: Kernel, actor: str) -> DefinitionList:
+    """Return an actor's definitions, in log order.
+
+    Raises:
+        UnknownNameError, AmbiguousNameError: The actor is not one.
+    """
+    view, row = kernel.log, resolve_actor(kernel.log, actor)
+    rows = view.definitions(actor=row.id)
+    last = incumbent_of(view, row.id)
+    parts = [_part(record_of(view, found.id), found, last.id if last else None) for found in rows]
+    return DefinitionList(actor=row.id, actor_name=row.name, definitions=parts)
+
+
+def show_definition(kernel: Kernel, text: str, actor: str | None = None) -> DefinitionDocument:
+    """Return one definition by id, facet, prefix, `incumbent` or `latest`.
+
+    Raises:
+        UnknownIdError, AmbiguousIdError, InputError: None, or several, are meant.
+    """
+    owner = None if actor is None else resolve_actor(kernel.log, actor).id
+    return definition_document(kernel.log, resolve_definition(kernel.log, text, owner))
+
+
+def definition_document(view: View, row: DefinitionRow, *, appended: bool = False) -> DefinitionDocument:
+    """Return the document of one definition."""
+    record = record_of(view, row.id)
+    incumbent = incumbent_of(view, row.actor)
+    assert isinstance(record.body, Definition)  # noqa: S101 - the row was derived from it
+    return DefinitionDocument(
+        id=row.id,
+        facet=Facet(row.facet),
+        actor=row.actor,
+        definition=_part(record, row, incumbent.id if incumbent else None),
+        behaviour=record.body.behaviour,
+        appended=appended,
+    )
+
+
+def _part(record: Record, row: DefinitionRow, incumbent: RecordId | None) -> DefinitionPart:
+    body = record.body
+    assert isinstance(body, Definition)  # noqa: S101 - the row was derived from it
+    return DefinitionPart(
+        id=row.id,
+        facet=row.facet,
+        position=row.position,
+        at=record.at,
+        state=body.state,
+        origin=body.origin,
+        trust=body.trust,
+        adapter=str(body.behaviour.get("adapter")),
+        incumbent=row.id == incumbent,
+        installed=row.incumbent,
+        model=body.behaviour.get("model"),
+        succeeds=record.ref("succeeds"),
+        note=body.note,
+    )
