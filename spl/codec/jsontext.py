@@ -88,6 +88,18 @@ def _constant(name: str) -> object:
     raise _Refused(f"{name} is not a JSON number")
 
 
+def format_canonical(value: object) -> str:
+    """Return a parsed value as JSON with sorted keys, no blanks, ASCII, and numbers as they were written."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        pairs = (f"{json.dumps(key)}:{format_canonical(value[key])}" for key in sorted(value))
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(format_canonical, value)) + "]"
+    return json.dumps(value)
+
+
 def to_record_value(value: object, path: str = "$") -> object:
     """Return a parsed JSON value as a record holds it: fractions become `{"dec": [mantissa, exponent]}`.
 

@@ -10,7 +10,7 @@ import msgspec
 
 from spl.codec import digest, jsontext
 from spl.contracts.actors import DefinitionDocument, DefinitionList, DefinitionPart, FacetDocument
-from spl.errors import ConflictError, DoorClosedError, EncodingError, RefusedError, schema_error
+from spl.errors import ConflictError, DoorClosedError, EncodingError, schema_error
 from spl.ids import BlobId, Facet, RecordId, is_prefix, parse_id
 from spl.kernel.content import TEXT, put_blob
 from spl.kernel.home import Kernel
@@ -118,7 +118,7 @@ def propose(kernel: Kernel, actor: str, source: Source) -> DefinitionDocument:
         same = tx.definitions(actor=owner, facet=digest.facet(source.behaviour))
         if same:
             return definition_document(tx, same[0])
-        return _append(kernel, tx, owner, source, "candidate", blobs)
+        return _append(tx, owner, _draft(kernel, owner, source, "candidate", blobs))
 
     return kernel.transact(append)
 
@@ -152,8 +152,10 @@ def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = 
             )
         if incumbent is not None and incumbent.facet == digest.facet(source.behaviour):
             return definition_document(tx, incumbent)
-        succeeds = {} if incumbent is None else {"succeeds": (incumbent.id,)}
-        return _append(kernel, tx, owner, source, "installed", blobs, succeeds)
+        draft = _draft(kernel, owner, source, "installed", blobs)
+        if incumbent is not None:
+            draft = msgspec.structs.replace(draft, refs={"succeeds": (incumbent.id,)})
+        return _append(tx, owner, draft)
 
     return kernel.transact(append)
 
@@ -191,22 +193,18 @@ def _store(kernel: Kernel, source: Source) -> tuple[BlobRef, ...]:
     )
 
 
-def _append(
-    kernel: Kernel,
-    tx: Transaction,
-    actor: RecordId,
-    source: Source,
-    state: State,
-    blobs: tuple[BlobRef, ...],
-    refs: dict[str, tuple[RecordId, ...]] | None = None,
-) -> DefinitionDocument:
+def _draft(
+    kernel: Kernel, actor: RecordId, source: Source, state: State, blobs: tuple[BlobRef, ...]
+) -> Draft:
     body = Definition(
         behaviour=source.behaviour, state=state, origin=source.origin, trust=source.trust, note=source.note
     )
-    entry = tx.append(Draft(body=body, by=kernel.operator, thread=actor, refs=refs or {}, blobs=blobs))
+    return Draft(body=body, by=kernel.operator, thread=actor, blobs=blobs)
+
+
+def _append(tx: Transaction, actor: RecordId, draft: Draft) -> DefinitionDocument:
+    entry = tx.append(draft)
     row = next(row for row in tx.definitions(actor=actor) if row.id == entry.id)
-    if state == "installed" and not row.incumbent:
-        raise RefusedError("the install did not take effect")
     return definition_document(tx, row, appended=True)
 
 

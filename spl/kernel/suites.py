@@ -82,7 +82,9 @@ def import_suite(
     def append(tx: Transaction) -> SuiteDocument:
         suite, created = _suite_named(kernel, tx, name, description)
         current = {row.key: row for row in tx.cases(suite.id)}
-        added, replaced, unchanged = [], [], 0
+        added: list[str] = []
+        replaced: list[str] = []
+        unchanged = 0
         for body, blobs in drafts:
             old = current.get(body.key)
             if old is not None and record_of(tx, old.id).body == body:

@@ -8,7 +8,7 @@ exactly what `encode_record` writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -71,7 +71,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     by: Did
     kind: str = ""
     thread: RecordId | None = None
-    refs: dict[str, tuple[RecordId, ...]] = {}
+    refs: Mapping[str, tuple[RecordId, ...]] = {}
     blobs: tuple[BlobRef, ...] = ()
     at: int | None = None
     withheld: int = 0
