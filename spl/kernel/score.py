@@ -1,0 +1,355 @@
+"""Scores and histories: reads what concerns them, folds, and appends what was concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from spl.codec import canonical
+from spl.contracts.scores import (
+    GradePart,
+    HistoryDocument,
+    HistorySuite,
+    RatePart,
+    ReasonPart,
+    ScoreDocument,
+)
+from spl.errors import DamagedError, NothingToGradeError
+from spl.folds.grade import Mark
+from spl.folds.history import DefinitionInput, FacetInput, ScoreInput, line, suite_history
+from spl.folds.inputs import CaseInput, RunInput
+from spl.folds.score import GradedRun, graded_runs, rates, recovered, score
+from spl.ids import CaseFacet, Facet, RecordId
+from spl.kernel.content import CBOR, put_blob, unfold_end
+from spl.kernel.home import Kernel
+from spl.kernel.names import record_of, resolve_actor, resolve_definition, resolve_suite
+from spl.records.definitions import Definition
+from spl.records.envelope import Draft, Record, read_record
+from spl.records.evals import Case, Score
+from spl.records.runs import RunEnd, RunStart
+from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Transaction, View
+
+GRADES = "grades"
+
+
+def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> ScoreDocument:
+    """Grade a definition's runs on a suite, and append one score unless the latest says the same.
+
+    Reading, grading and appending are one transaction over one position of the log.
+
+    Raises:
+        UnknownNameError, UnknownIdError, AmbiguousNameError, AmbiguousIdError: A name means nothing, or several.
+        NothingToGradeError: No run matches; nothing was written, and the details say what would have matched.
+    """
+    view = kernel.log
+    named = resolve_suite(view, suite)
+    owner = resolve_actor(view, actor)
+    row = resolve_definition(view, definition, owner.id)
+
+    def append(tx: Transaction) -> ScoreDocument:
+        cases = read_cases(tx, named.id)
+        runs = read_runs(kernel, tx, owner.id, row.facet, cases)
+        if not runs:
+            raise _nothing_to_grade(tx, named, owner, row, cases)
+        graded = graded_runs(cases, runs)
+        body = score(row.facet, cases, graded, tx.size())
+        latest = tx.scores(actor=owner.id, suite=named.id, facet=row.facet)[-1:]
+        if latest and _same(record_of(tx, latest[0].id), body):
+            old = record_of(tx, latest[0].id)
+            assert isinstance(old.body, Score)  # noqa: S101 - the row was derived from it
+            return _document((named, owner, row), old.id, old.body, graded, len(cases), appended=False)
+        table = put_blob(kernel.blobs, encode_grades(graded), GRADES, CBOR)
+        entry = tx.append(
+            Draft(
+                body=body,
+                by=kernel.kernel,
+                thread=named.id,
+                refs={"suite": (named.id,), "actor": (owner.id,), "definition": (row.id,)},
+                blobs=(table,),
+            )
+        )
+        return _document((named, owner, row), entry.id, body, graded, len(cases), appended=True)
+
+    return kernel.transact(append)
+
+
+def read_cases(view: View, suite: RecordId) -> list[CaseInput]:
+    """Return a suite's current cases, for a fold."""
+    rows = view.cases(suite)
+    found = []
+    for row, entry in zip(rows, view.at([row.position for row in rows]), strict=True):
+        body = _body(entry)
+        if isinstance(body, Case):
+            found.append(CaseInput(row.id, row.key, row.facet, body.expect))
+    return found
+
+
+def read_runs(
+    kernel: Kernel, view: View, actor: RecordId, facet: Facet, cases: Sequence[CaseInput]
+) -> list[RunInput]:
+    """Return the runs of an actor under a facet on some cases, for a fold."""
+    rows = list(view.runs(actor=actor, facet=facet, case_facets=[case.facet for case in cases]))
+    starts = view.at([row.position for row in rows])
+    ended = [row.end_position for row in rows if row.end_position is not None]
+    ends = dict(zip(ended, view.at(ended), strict=True))
+    return [
+        found
+        for row, start in zip(rows, starts, strict=True)
+        if (found := _run_input(kernel, row, start, ends)) is not None
+    ]
+
+
+def _run_input(kernel: Kernel, row: RunRow, start: Entry, ends: dict[int, Entry]) -> RunInput | None:
+    body = _body(start)
+    if not isinstance(body, RunStart) or row.case_facet is None:
+        return None
+    end: RunEnd | None = None
+    if row.end_position is not None:
+        entry = ends[row.end_position]
+        if entry.record is None:
+            return None
+        record = read_record(entry.record, entry.id)
+        if not isinstance(record.body, RunEnd):
+            return None
+        end = unfold_end(kernel.blobs, record)
+    return RunInput(
+        id=row.id,
+        case_facet=row.case_facet,
+        position=row.position,
+        trial=body.trial,
+        observed=body.observed,
+        end=end,
+    )
+
+
+def _body(entry: Entry) -> object:
+    return None if entry.record is None else read_record(entry.record, entry.id).body
+
+
+def _same(record: Record, body: Score) -> bool:
+    return isinstance(record.body, Score) and msgspec.structs.replace(record.body, as_of=body.as_of) == body
+
+
+def _nothing_to_grade(
+    view: View, suite: NameRow, actor: NameRow, row: DefinitionRow, cases: Sequence[CaseInput]
+) -> NothingToGradeError:
+    """Return the refusal, with what would have matched."""
+    current = [case.facet for case in cases]
+    others: dict[tuple[str, str], int] = {}
+    for run in view.runs(case_facets=current):
+        place = (run.actor.hex(), run.facet.hex())
+        others[place] = others.get(place, 0) + 1
+    older = sum(
+        run.case_facet is not None and run.case_facet not in set(current)
+        for run in view.runs(actor=actor.id, facet=row.facet)
+    )
+    known = ", ".join(f"{facet[:12]} ({count} runs)" for (_, facet), count in list(others.items())[:5])
+    hint = (
+        f"definitions with runs on this suite: {known}" if known else "no definition has a run on this suite"
+    )
+    if older:
+        hint += f"; {older} runs of this definition are of other suites or of older revisions of the cases"
+    return NothingToGradeError(
+        f"no run of {actor.name} under the definition {row.id.hex()[:12]} matches a current case of {suite.name}",
+        hint=hint,
+        details={
+            "suite": suite.id.hex(),
+            "actor": actor.id.hex(),
+            "facet": row.facet.hex(),
+            "older_case_runs": older,
+            "with_runs": [
+                {"actor": by, "facet": facet, "runs": count} for (by, facet), count in others.items()
+            ],
+        },
+    )
+
+
+def encode_grades(graded: Sequence[GradedRun]) -> bytes:
+    """Return the table of grades, canonical CBOR: case facet, case id, run id, two marks, reasons."""
+    return canonical.encode(
+        [
+            [
+                item.case.facet,
+                item.case.id,
+                item.run.id,
+                item.grade.structure,
+                item.grade.substance,
+                [[reason.kind, reason.id, reason.found] for reason in item.grade.reasons],
+            ]
+            for item in graded
+        ]
+    )
+
+
+class GradeRow(msgspec.Struct, frozen=True, array_like=True):
+    """One line of a stored table of grades."""
+
+    case_facet: CaseFacet
+    case: RecordId
+    run: RecordId
+    structure: Mark
+    substance: Mark
+    reasons: list[tuple[str, str, str]]
+
+
+def decode_grades(kernel: Kernel, record: Record) -> list[GradeRow]:
+    """Return the table of grades of a score.
+
+    Raises:
+        DamagedError: Its blob is missing, altered or malformed.
+    """
+    ref = record.blob(GRADES)
+    if ref is None:
+        return []
+    try:
+        return msgspec.convert(
+            canonical.decode(kernel.blobs.get(ref.h)), list[GradeRow], builtin_types=(bytes,)
+        )
+    except msgspec.ValidationError as error:
+        raise DamagedError(f"the grades of score {record.id.hex()} are not readable: {error}") from error
+
+
+def _document(
+    names: tuple[NameRow, NameRow, DefinitionRow],
+    record_id: RecordId,
+    body: Score,
+    graded: Sequence[GradedRun],
+    cases: int,
+    *,
+    appended: bool,
+) -> ScoreDocument:
+    suite, actor, definition = names
+    return ScoreDocument(
+        id=record_id,
+        appended=appended,
+        suite=suite.id,
+        suite_name=suite.name,
+        actor=actor.id,
+        actor_name=actor.name,
+        definition=definition.id,
+        structure_rate=rate_part(cases, [(item.case.facet, item.grade.structure) for item in graded]),
+        substance_rate=rate_part(cases, [(item.case.facet, item.grade.substance) for item in graded]),
+        recovered=recovered(graded),
+        grades=[_grade_part(item) for item in graded],
+        excluded={},
+        **{field: getattr(body, field) for field in body.__struct_fields__},
+    )
+
+
+def rate_part(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> RatePart:
+    """Return how an axis reads, as a part of a document."""
+    found = rates(cases, marks)
+    return RatePart(**{field: getattr(found, field) for field in found.__struct_fields__})
+
+
+def _grade_part(item: GradedRun) -> GradePart:
+    return GradePart(
+        case=item.case.id,
+        case_facet=item.case.facet,
+        run=item.run.id,
+        structure=item.grade.structure,
+        substance=item.grade.substance,
+        key=item.case.key,
+        reasons=[ReasonPart(kind=r.kind, id=r.id, found=r.found) for r in item.grade.reasons],
+    )
+
+
+def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocument:
+    """Return an actor's history: by suite, then by facet in order of first appearance.
+
+    Args:
+        kernel: The open home.
+        actor: Whose history.
+        suite: Only on this suite.
+
+    Raises:
+        UnknownNameError, AmbiguousNameError: The actor or suite is not one.
+    """
+    view = kernel.log
+    owner = resolve_actor(view, actor)
+    only = None if suite is None else resolve_suite(view, suite).id
+    definitions = _definition_inputs(view, owner.id)
+    facets = [_facet_input(kernel, owner.id, facet) for facet in dict.fromkeys(d.facet for d in definitions)]
+    rows = view.scores(actor=owner.id, suite=only)
+    own = [row for row in rows if record_of(view, row.id).by == kernel.kernel]
+    suites = [
+        _suite_history(kernel, row, definitions, facets, own)
+        for row in view.suites()
+        if any(score.suite == row.id for score in own)
+    ]
+    scored = {row.facet for row in own}
+    unscored = [line(facet, definitions, 0, {}) for facet in facets if facet.facet not in scored]
+    foreign = [row.id for row in rows if row not in own]
+    return HistoryDocument(
+        actor=owner.id,
+        actor_name=owner.name,
+        suites=suites,
+        unscored=unscored,
+        foreign_scores=foreign,
+        excluded={"foreign": len(foreign)} if foreign else {},
+    )
+
+
+def _suite_history(
+    kernel: Kernel,
+    suite: NameRow,
+    definitions: list[DefinitionInput],
+    facets: list[FacetInput],
+    scores: list[ScoreRow],
+) -> HistorySuite:
+    view = kernel.log
+    cases = len(view.cases(suite.id))
+    mine = [row for row in scores if row.suite == suite.id]
+    inputs = [_score_input(kernel, row) for row in mine]
+    return suite_history((suite.id, suite.name, cases), definitions, facets, inputs)
+
+
+def _score_input(kernel: Kernel, row: ScoreRow) -> ScoreInput:
+    record = record_of(kernel.log, row.id)
+    body = record.body
+    assert isinstance(body, Score)  # noqa: S101 - the row was derived from it
+    grades = decode_grades(kernel, record)
+    cases = body.structure.covered + body.structure.ungraded + body.structure.no_run
+    return ScoreInput(
+        id=row.id,
+        position=row.position,
+        body=body,
+        structure=rate_part(cases, [(grade.case_facet, grade.structure) for grade in grades]),
+        substance=rate_part(cases, [(grade.case_facet, grade.substance) for grade in grades]),
+    )
+
+
+def _definition_inputs(view: View, actor: RecordId) -> list[DefinitionInput]:
+    rows = view.definitions(actor=actor)
+    found = []
+    for row, entry in zip(rows, view.at([row.position for row in rows]), strict=True):
+        body = _body(entry)
+        if isinstance(body, Definition):
+            found.append(
+                DefinitionInput(row.id, row.position, row.facet, body.state, row.incumbent, _label(body))
+            )
+    return found
+
+
+def _label(body: Definition) -> str:
+    """Return what a person would call a definition: its note, model, system, or program."""
+    behaviour = body.behaviour
+    argv = behaviour.get("argv")
+    words = " ".join(map(str, argv)) if isinstance(argv, list) else None
+    named = [behaviour.get("system"), behaviour.get("version"), behaviour.get("model")]
+    return (
+        body.note or " ".join(str(part) for part in named if part) or words or str(behaviour.get("adapter"))
+    )
+
+
+def _facet_input(kernel: Kernel, actor: RecordId, facet: Facet) -> FacetInput:
+    view = kernel.log
+    first = next(iter(view.runs(actor=actor, facet=facet)), None)
+    won = lost = 0
+    for row in view.verdicts(facet=facet):
+        if view.referrers(row.id, "verdict") or record_of(view, row.id).by != kernel.operator:
+            continue
+        won += row.winner == facet
+        lost += row.loser == facet
+    return FacetInput(facet, None if first is None else first.position, won, lost)
