@@ -9,15 +9,15 @@ from spl.ids import Did, Digest, RecordId
 
 
 class EntryPart(Part, frozen=True):
-    """An entry in a listing; `signature` is signed, unsigned or withdrawn."""
+    """An entry in a listing; `signature` is signed, unsigned or withdrawn (then nothing else is known)."""
 
     position: int
     id: RecordId
-    kind: str
-    by: Did
-    at: int
     signature: str
-    size: int
+    kind: str | None = None
+    by: Did | None = None
+    at: int | None = None
+    size: int | None = None
     thread: RecordId | None = None
     opaque: str | None = None
     summary: str | None = None

@@ -1,0 +1,144 @@
+"""Preferences: recorded, retracted, folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spl.contracts.verdicts import VerdictDocument, VerdictList, VerdictPart
+from spl.errors import ConflictError, InputError
+from spl.folds.verdicts import verdicts as fold_verdicts
+from spl.kernel.content import fit, unfold_text
+from spl.kernel.home import Kernel
+from spl.kernel.names import record_of, resolve_actor, resolve_record
+from spl.records.envelope import Draft, Record
+from spl.records.registry import DEFINITION, RUN_END, RUN_START, SCORE, VERDICT
+from spl.records.verdicts import AxisName, PairVerdict, Retraction
+from spl.store.log import Transaction, VerdictRow, View
+
+JUDGED = (RUN_START, RUN_END, SCORE, DEFINITION)
+
+
+def judge(
+    kernel: Kernel,
+    winner: str,
+    loser: str,
+    *,
+    features: Sequence[str] = (),
+    loser_features: Sequence[str] = (),
+    basis: str | None = None,
+    axis: AxisName | None = None,
+) -> VerdictDocument:
+    """Append the preference of one record over another, signed by the operator.
+
+    Args:
+        kernel: The open home.
+        winner: The preferred run, score or definition.
+        loser: The other.
+        features: What the winner had.
+        loser_features: What the loser had.
+        basis: Why, in words.
+        axis: The axis that it is about.
+
+    Raises:
+        UnknownIdError, AmbiguousIdError: A side is not there.
+        InputError: The sides are one record, or cannot be judged; a feature is blank, repeated or on both sides; or
+            there is neither a feature nor a basis.
+    """
+    won, lost = resolve_record(kernel.log, winner), resolve_record(kernel.log, loser)
+    if won.id == lost.id:
+        raise InputError("a record cannot be preferred to itself")
+    for record in (won, lost):
+        if record.kind not in JUDGED:
+            raise InputError(
+                f"{record.id.hex()[:12]} is a {record.kind}; runs, scores and definitions are judged"
+            )
+    _check_features(features, loser_features, basis)
+    body = PairVerdict(features=list(features), loser_features=list(loser_features), basis=basis, axis=axis)
+    fitted, blobs = fit(kernel.blobs, body, texts=("basis",))
+
+    def append(tx: Transaction) -> VerdictDocument:
+        refs = {"winner": (won.id,), "loser": (lost.id,)}
+        entry = tx.append(Draft(body=fitted, by=kernel.operator, refs=refs, blobs=blobs))
+        row = next(row for row in tx.verdicts() if row.id == entry.id)
+        return VerdictDocument(id=entry.id, verdict=_part(kernel, tx, row))
+
+    return kernel.transact(append)
+
+
+def _check_features(features: Sequence[str], loser_features: Sequence[str], basis: str | None) -> None:
+    for side, names in (("the winner", features), ("the loser", loser_features)):
+        if any(not name.strip() for name in names):
+            raise InputError(f"a feature of {side} is blank")
+        if len(set(names)) != len(names):
+            raise InputError(f"a feature of {side} is named twice")
+    both = sorted(set(features) & set(loser_features))
+    if both:
+        raise InputError(f"on both sides, so it did not differ: {', '.join(both)}")
+    if not features and not loser_features and not (basis or "").strip():
+        raise InputError(
+            "a verdict needs at least one feature or a basis",
+            hint="add --feature, --loser-feature or --basis",
+        )
+
+
+def retract(kernel: Kernel, text: str, reason: str) -> VerdictDocument:
+    """Append the retraction of a verdict; the verdict itself stays as it is.
+
+    Raises:
+        UnknownIdError, AmbiguousIdError, InputError: It is not a verdict, or the reason is blank.
+        ConflictError: It was retracted before.
+    """
+    record = resolve_record(kernel.log, text)
+    if record.kind != VERDICT:
+        raise InputError(f"{text} is a {record.kind}, not a verdict")
+    if not reason.strip():
+        raise InputError("a retraction needs a reason", hint="add --reason")
+
+    def append(tx: Transaction) -> VerdictDocument:
+        if tx.referrers(record.id, "verdict"):
+            raise ConflictError(f"the verdict {record.id.hex()[:12]} was retracted before")
+        draft = Draft(body=Retraction(reason=reason), by=kernel.operator, refs={"verdict": (record.id,)})
+        entry = tx.append(draft)
+        row = next(row for row in tx.verdicts() if row.id == record.id)
+        return VerdictDocument(id=record.id, verdict=_part(kernel, tx, row), retraction=entry.id)
+
+    return kernel.transact(append)
+
+
+def list_verdicts(kernel: Kernel, actor: str | None = None) -> VerdictList:
+    """Return the fold of all verdicts, or of those about an actor's definitions.
+
+    Raises:
+        UnknownNameError, AmbiguousNameError: The actor is not one.
+    """
+    view = kernel.log
+    if actor is None:
+        rows: list[VerdictRow] = list(view.verdicts())
+    else:
+        facets = {row.facet for row in view.definitions(actor=resolve_actor(view, actor).id)}
+        found = {row.position: row for facet in facets for row in view.verdicts(facet=facet)}
+        rows = [found[position] for position in sorted(found)]
+    return fold_verdicts(_part(kernel, view, row) for row in rows)
+
+
+def _part(kernel: Kernel, view: View, row: VerdictRow) -> VerdictPart:
+    record: Record = record_of(view, row.id)
+    body: Any = record.body
+    winner, loser = record.ref("winner"), record.ref("loser")
+    assert winner is not None  # noqa: S101 - the kind demands it
+    assert loser is not None  # noqa: S101 - the kind demands it
+    retractions = [record_of(view, rid) for rid in view.referrers(row.id, "verdict")]
+    return VerdictPart(
+        id=row.id,
+        winner=winner,
+        loser=loser,
+        features=body.features,
+        loser_features=body.loser_features,
+        axis=body.axis,
+        basis=unfold_text(kernel.blobs, body.basis),
+        winner_facet=row.winner,
+        loser_facet=row.loser,
+        retracted=any(retraction.by == record.by for retraction in retractions),
+        foreign=record.by != kernel.operator,
+    )

@@ -1,0 +1,191 @@
+"""Records as they are: listed, shown, and put in from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from spl.codec import digest, jsontext
+from spl.contracts.records import Appended, EntryList, EntryPart, HomeDocument, RecordDocument
+from spl.errors import InputError, ReservedKindError, SchemaError, schema_error
+from spl.ids import Digest, RecordId, parse_did
+from spl.kernel.home import Kernel
+from spl.kernel.names import resolve_id
+from spl.records.definitions import Actor, Body, Definition
+from spl.records.envelope import Draft, read_record
+from spl.records.evals import Case, Score, Suite
+from spl.records.registry import KINDS
+from spl.records.runs import RunEnd
+from spl.records.wire import to_map
+from spl.store import tree
+from spl.store.log import Entry, Selection
+
+WITHDRAWN = "withdrawn"
+
+
+def list_entries(kernel: Kernel, selection: Selection, *, limit: int | None = None) -> EntryList:
+    """Return the entries that match, as parts of a listing.
+
+    Args:
+        kernel: The open home.
+        selection: Which entries.
+        limit: How many at the most.
+    """
+    found = scan_entries(kernel, selection)
+    entries = list(found if limit is None else islice(found, limit + 1))
+    more = limit is not None and len(entries) > limit
+    return EntryList(size=kernel.log.size(), entries=entries[:limit], more=more)
+
+
+def scan_entries(kernel: Kernel, selection: Selection) -> Iterator[EntryPart]:
+    """Yield the entries that match, in bounded memory."""
+    return map(entry_part, kernel.log.scan(selection))
+
+
+def show_record(kernel: Kernel, text: str) -> RecordDocument:
+    """Return one record in full, by id or unique prefix.
+
+    Raises:
+        UnknownIdError, AmbiguousIdError: None, or several, are meant.
+    """
+    entry = get_entry(kernel, text)
+    part = entry_part(entry)
+    if entry.record is None:
+        return RecordDocument(id=entry.id, entry=part, leaf=entry.leaf, body={})
+    record = read_record(entry.record, entry.id)
+    body = to_map(record.body) if isinstance(record.body, Body) else record.body
+    facet = digest.facet(record.body.behaviour) if isinstance(record.body, Definition) else None
+    return RecordDocument(
+        id=entry.id,
+        entry=part,
+        leaf=entry.leaf,
+        body=body,
+        refs=record.refs,
+        blobs=[to_map(blob) for blob in record.blobs],
+        facet=None if facet is None else Digest(facet),
+        withheld=record.withheld,
+    )
+
+
+def get_entry(kernel: Kernel, text: str) -> Entry:
+    """Return the entry of a record, by id or unique prefix.
+
+    Raises:
+        UnknownIdError, AmbiguousIdError: None, or several, are meant.
+    """
+    entry = kernel.log.get(resolve_id(kernel.log, text))
+    assert entry is not None  # noqa: S101 - it was just resolved
+    return entry
+
+
+def put_record(kernel: Kernel, data: bytes, name: str) -> Appended:
+    """Append a record of another namespace from JSON: `{"kind", "body", "thread"?, "refs"?, "by"?}`.
+
+    Fractions become decimals, ids in `refs` and `thread` are full hexadecimal ids. Kinds of `core.` have commands of
+    their own and are refused.
+
+    Args:
+        kernel: The open home.
+        data: The JSON text.
+        name: What to call it in messages.
+
+    Raises:
+        EncodingError, SchemaError: It is not such a document.
+        ReservedKindError: The kind stands in `core.`.
+        DanglingReferenceError: It refers to what this home does not hold.
+    """
+    value = jsontext.parse(data, what=name)
+    if not isinstance(value, dict):
+        raise schema_error(name, [("$", "a record is an object")])
+    unknown = sorted(set(value) - {"kind", "body", "thread", "refs", "by", "at"})
+    missing = [key for key in ("kind", "body") if key not in value]
+    if unknown or missing:
+        raise schema_error(
+            name,
+            [(f"$.{key}", "unknown field") for key in unknown]
+            + [(f"$.{key}", "is missing") for key in missing],
+        )
+    kind, body = value["kind"], jsontext.to_record_value(value["body"], "$.body")
+    if not isinstance(kind, str) or not isinstance(body, dict):
+        raise schema_error(name, [("$", "kind is text, and body an object")])
+    if kind in KINDS or kind.startswith("core."):
+        raise ReservedKindError(f"{kind} is reserved for the kernel", hint="its own command writes it")
+    draft = Draft(
+        kind=kind,
+        body=body,
+        by=kernel.operator if value.get("by") is None else parse_did(str(value["by"])),
+        thread=None if value.get("thread") is None else _id(kernel, value["thread"]),
+        refs=_refs(kernel, value.get("refs")),
+        at=value.get("at") if isinstance(value.get("at"), int) else None,
+    )
+    entry = kernel.transact(lambda tx: tx.append(draft))
+    return Appended(id=entry.id, position=entry.position, appended=True, kind=kind)
+
+
+def _refs(kernel: Kernel, value: object) -> dict[str, tuple[RecordId, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(ids, list) for ids in value.values()):
+        raise SchemaError("$.refs: is a map of roles to lists of ids")
+    return {role: tuple(_id(kernel, text) for text in ids) for role, ids in value.items()}
+
+
+def _id(kernel: Kernel, text: object) -> RecordId:
+    if not isinstance(text, str):
+        raise InputError(f"not an id: {text!r}")
+    return resolve_id(kernel.log, text)
+
+
+def status(kernel: Kernel, *, created: bool = False) -> HomeDocument:
+    """Return where the home is, how much it holds, and who it speaks as."""
+    size = kernel.log.size()
+    last = entry_part(kernel.log.at([size - 1])[0]) if size else None
+    subtrees = getattr(kernel.log, "subtrees", None)
+    return HomeDocument(
+        path=str(kernel.path),
+        size=size,
+        kernel=kernel.kernel,
+        operator=kernel.operator,
+        created=created,
+        root=tree.root(subtrees()) if subtrees is not None else None,
+        last=last,
+        actors=len(kernel.log.actors()),
+        suites=len(kernel.log.suites()),
+        open_runs=len(kernel.log.open_runs()),
+    )
+
+
+def entry_part(entry: Entry) -> EntryPart:
+    """Return an entry as a part of a listing."""
+    if entry.record is None:
+        return EntryPart(position=entry.position, id=entry.id, signature=WITHDRAWN)
+    record = read_record(entry.record, entry.id)
+    return EntryPart(
+        position=entry.position,
+        id=entry.id,
+        kind=record.kind,
+        by=record.by,
+        at=record.at,
+        signature="signed" if entry.signature else "unsigned",
+        size=len(entry.record),
+        thread=record.thread,
+        opaque=record.opaque,
+        summary=_summary(record.body),
+    )
+
+
+def _summary(body: Body | dict[str, Any]) -> str | None:
+    """Return a few words about a record, for a listing."""
+    match body:
+        case Actor(name=name) | Suite(name=name):
+            return name
+        case Case(key=key):
+            return key
+        case Definition(state=state, behaviour=behaviour):
+            return f"{state} {digest.facet(behaviour).hex()[:12]}"
+        case RunEnd(status=ended):
+            return ended
+        case Score(structure=structure, substance=substance):
+            return f"structure {structure.passed}/{structure.of}, substance {substance.passed}/{substance.of}"
+    return None
