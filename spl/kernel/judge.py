@@ -13,32 +13,20 @@ from spl.kernel.home import Kernel
 from spl.kernel.names import record_of, resolve_actor, resolve_record
 from spl.records.envelope import Draft, Record
 from spl.records.registry import DEFINITION, RUN_END, RUN_START, SCORE, VERDICT
-from spl.records.verdicts import AxisName, PairVerdict, Retraction
+from spl.records.verdicts import PairVerdict, Retraction
 from spl.store.log import Transaction, VerdictRow, View
 
 JUDGED = (RUN_START, RUN_END, SCORE, DEFINITION)
 
 
-def judge(
-    kernel: Kernel,
-    winner: str,
-    loser: str,
-    *,
-    features: Sequence[str] = (),
-    loser_features: Sequence[str] = (),
-    basis: str | None = None,
-    axis: AxisName | None = None,
-) -> VerdictDocument:
+def judge(kernel: Kernel, winner: str, loser: str, verdict: PairVerdict) -> VerdictDocument:
     """Append the preference of one record over another, signed by the operator.
 
     Args:
         kernel: The open home.
-        winner: The preferred run, score or definition.
+        winner: The preferred run, score or definition: an id or prefix.
         loser: The other.
-        features: What the winner had.
-        loser_features: What the loser had.
-        basis: Why, in words.
-        axis: The axis that it is about.
+        verdict: What the winner had, what the loser had, why, and the axis that it is about.
 
     Raises:
         UnknownIdError, AmbiguousIdError: A side is not there.
@@ -53,9 +41,9 @@ def judge(
             raise InputError(
                 f"{record.id.hex()[:12]} is a {record.kind}; runs, scores and definitions are judged"
             )
-    _check_features(features, loser_features, basis)
-    body = PairVerdict(features=list(features), loser_features=list(loser_features), basis=basis, axis=axis)
-    fitted, blobs = fit(kernel.blobs, body, texts=("basis",))
+    basis = verdict.basis if isinstance(verdict.basis, str) else None
+    _check_features(verdict.features, verdict.loser_features, basis)
+    fitted, blobs = fit(kernel.blobs, verdict, texts=("basis",))
 
     def append(tx: Transaction) -> VerdictDocument:
         refs = {"winner": (won.id,), "loser": (lost.id,)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -82,6 +83,33 @@ class SqliteLog(SqliteView):
 
         self.transact(rebuild)
 
+    def rebuilt(self, look: Callable[[], T]) -> T:
+        """Return what `look` sees while the projections are derived anew; nothing is kept.
+
+        Raises:
+            LockTimeoutError, StorageError: The lock or the disk did not let it.
+        """
+        seen: list[T] = []
+
+        def rebuild(transaction: SqliteTransaction) -> None:
+            for table in schema.PROJECTION_TABLES:
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
+            transaction.project_all()
+            seen.append(look())
+            raise _RollBackError
+
+        with suppress(_RollBackError):
+            self.transact(rebuild)
+        return seen[0]
+
+    def rows_of(self, table: str) -> Iterator[tuple[object, ...]]:
+        """Yield the rows of a projection, in order of its first columns."""
+        return self._connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3")  # noqa: S608
+
+    def integrity(self) -> list[str]:
+        """Return what SQLite itself finds wrong with the database, at most ten findings."""
+        return [row[0] for row in self._rows("PRAGMA integrity_check(10)") if row[0] != "ok"]
+
     def close(self) -> None:
         """Close the database."""
         self._connection.close()
@@ -93,6 +121,10 @@ class SqliteLog(SqliteView):
         except sqlite3.Error:
             # The journal rolls it back when the database is next opened.
             self._connection.close()
+
+
+class _RollBackError(Exception):
+    """Ends a transaction that was only meant to look."""
 
 
 class SqliteTransaction(SqliteView):

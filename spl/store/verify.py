@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -52,6 +53,7 @@ class _Verification:
         self._notices: list[Finding] = []
         self._subtrees: list[Digest] = []
         self._next = 0
+        self._leaves = 0
         self._named: set[BlobId] = set()
 
     def _fault(self, check: str, message: str, entry: Entry) -> None:
@@ -62,7 +64,8 @@ class _Verification:
         if entry.position != self._next:
             self._fault("position", f"expected position {self._next}", entry)
         self._next = entry.position + 1
-        tree.extend(self._subtrees, len_of(self._subtrees, entry.position), entry.leaf)
+        tree.extend(self._subtrees, self._leaves, entry.leaf)
+        self._leaves += 1
         if entry.record is None:
             withdrawn = Finding(
                 check="withdrawal", message="withdrawn", position=entry.position, id=entry.id.hex()
@@ -146,16 +149,10 @@ class _Verification:
             self._faults.append(Finding(check="blob", message=error.message, id=blob.hex()))
 
 
-def len_of(subtrees: list[Digest], position: int) -> int:
-    """Return how many leaves a compact range covers; a gap in the positions does not change that."""
-    return position if position.bit_count() == len(subtrees) else 2 ** len(subtrees) - 1
-
-
 def _database_faults(log: SqliteLog) -> Iterator[Finding]:
     try:
-        for row in log._rows("PRAGMA integrity_check(10)"):  # noqa: SLF001 - the same package
-            if row[0] != "ok":
-                yield Finding(check="database", message=str(row[0]))
+        for message in log.integrity():
+            yield Finding(check="database", message=message)
     except sqlite3.DatabaseError as error:
         yield Finding(check="database", message=str(error))
 
@@ -163,15 +160,18 @@ def _database_faults(log: SqliteLog) -> Iterator[Finding]:
 def _projection_faults(log: SqliteLog) -> Iterator[Finding]:
     """Derive the projections again in a transaction that is rolled back, and compare."""
 
-    def digests() -> dict[str, list[tuple[object, ...]]]:
-        return {
-            table: sorted(log._rows(f"SELECT * FROM {table}"), key=repr)  # noqa: S608, SLF001
-            for table in schema.PROJECTION_TABLES
-            if table != "p_hashes"
-        }
+    def digests() -> dict[str, bytes]:
+        return {table: _table_digest(log, table) for table in schema.PROJECTION_TABLES if table != "p_hashes"}
 
     before = digests()
     after = log.rebuilt(digests)
     for table, rows in before.items():
         if rows != after[table]:
             yield Finding(check="projection", message=f"{table} is not what the entries say")
+
+
+def _table_digest(log: SqliteLog, table: str) -> bytes:
+    hasher = hashlib.sha256()
+    for row in log.rows_of(table):
+        hasher.update(repr(row).encode())
+    return hasher.digest()
