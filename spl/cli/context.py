@@ -1,0 +1,97 @@
+"""What every command shares: the options that are common to all, and the open home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spl.errors import UsageError
+
+if TYPE_CHECKING:
+    from spl.kernel.home import Kernel
+
+
+@dataclass(slots=True)
+class Context:
+    """The common options of one invocation.
+
+    Attributes:
+        json: Print one JSON document.
+        home: The `--home` option.
+    """
+
+    json: bool = False
+    home: str | None = None
+
+
+_CONTEXT = Context()
+
+
+def current() -> Context:
+    """Return the context of this invocation."""
+    return _CONTEXT
+
+
+def take_common_options(words: list[str]) -> list[str]:
+    """Take `--json` and `--home DIR` out of the words, wherever they stand before `--`, and return the rest.
+
+    Raises:
+        UsageError: `--home` has no value.
+    """
+    rest: list[str] = []
+    waiting = iter(words)
+    for word in waiting:
+        if word == "--":
+            return [*rest, word, *waiting]
+        if word == "--json":
+            _CONTEXT.json = True
+        elif word == "--home":
+            value = next(waiting, None)
+            if not value:
+                raise UsageError("--home needs a directory")
+            _CONTEXT.home = value
+        elif word.startswith("--home="):
+            _CONTEXT.home = word.removeprefix("--home=")
+        else:
+            rest.append(word)
+    return rest
+
+
+def home_path() -> Path:
+    """Return where the home is."""
+    from spl import environment  # noqa: PLC0415 - not every command has a home
+
+    return environment.home_path(_CONTEXT.home)
+
+
+def kernel(*, create: bool = False) -> Kernel:
+    """Return the kernel of the home.
+
+    Args:
+        create: Make the home when it is not there: for commands that write.
+
+    Raises:
+        StorageError: It is not there, or cannot be trusted.
+    """
+    from spl.kernel.home import open_home  # noqa: PLC0415 - as above
+
+    return open_home(home_path(), create=create)
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file that the user named; `-` is standard input.
+
+    Raises:
+        FileInputError: It cannot be read.
+    """
+    from spl.errors import FileInputError  # noqa: PLC0415 - as above
+
+    try:
+        if path == "-":
+            import sys  # noqa: PLC0415
+
+            return sys.stdin.buffer.read()
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileInputError(f"cannot read {path}: {error.strerror}") from error

@@ -1,0 +1,60 @@
+"""What text views are made of: ids, tables, figures."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from spl.cli.sanitize import visible
+
+ID_DIGITS = 12
+
+
+def short(value: bytes | None) -> str:
+    """Return the first 12 digits of an id."""
+    return "-" if value is None else value.hex()[:ID_DIGITS]
+
+
+def when(at_ms: int | None) -> str:
+    """Return a time in UTC, to the second; a time that no calendar has stands as its number."""
+    if at_ms is None:
+        return "-"
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return f"{at_ms} ms"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return aligned columns with sanitised cells; numbers stand to the right."""
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    if not cells:
+        return ""
+    widths = [max(_width(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
+    right = [all(row[i].replace("/", "").replace(".", "").isdigit() for row in cells) for i in range(len(headers))]
+    lines = [_line(headers, widths, right), *(_line(row, widths, right) for row in cells)]
+    return "\n".join(lines)
+
+
+def fields(pairs: Iterable[tuple[str, object]]) -> str:
+    """Return aligned `name  value` lines; absent values are left out."""
+    shown = [(name, visible(str(value), lines=True)) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in shown), default=0)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = (
+        " " * (width - _width(cell)) + cell if to_right else cell + " " * (width - _width(cell))
+        for cell, width, to_right in zip(cells, widths, right, strict=True)
+    )
+    return "  ".join(padded).rstrip()
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )

@@ -1,0 +1,38 @@
+"""The only reader of the process environment: it passes on values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+
+HOME_VARIABLE = "SPL_HOME"
+
+
+def home_path(option: str | None) -> Path:
+    """Return where the home is: the option, else `SPL_HOME`, else the user's data directory."""
+    named = option or os.environ.get(HOME_VARIABLE)
+    if named:
+        return Path(named).expanduser().absolute()
+    return Path(platformdirs.user_data_dir("spl"))
+
+
+def variables() -> Mapping[str, str]:
+    """Return the environment as it is."""
+    return dict(os.environ)
+
+
+def wants_colour(*, terminal: bool) -> bool:
+    """Say whether output may be coloured: `NO_COLOR` forbids it, `CLICOLOR_FORCE` demands it, else a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def debugging() -> bool:
+    """Say whether internal faults show their traceback (`SPL_DEBUG`)."""
+    return bool(os.environ.get("SPL_DEBUG"))
