@@ -22,7 +22,9 @@ from spl.errors import (
     UsageError,
 )
 
-COMMON: Final = "Options of every command: --json prints one JSON document; --home DIR says where the home is."
+COMMON: Final = (
+    "Options of every command: --json prints one JSON document; --home DIR says where the home is."
+)
 
 # name: (module under spl.cli.commands, attribute, help)
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
@@ -83,7 +85,7 @@ app = typer.Typer(
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", "-V", help="Print the version.", is_eager=True),  # noqa: ARG001 - answered in spl.__main__
+    version: bool = typer.Option(False, "--version", "-V", help="Print the version.", is_eager=True),
 ) -> None:
     pass
 
@@ -119,7 +121,7 @@ def _invoke(words: list[str]) -> int:
         raise
     except OSError as error:
         return _failed(OperationFailedError(f"{error.filename or 'input/output'}: {error.strerror}"))
-    except Exception as error:  # noqa: BLE001 - no traceback reaches a user
+    except Exception as error:
         from spl import environment  # noqa: PLC0415 - only an internal fault asks
 
         if environment.debugging():
@@ -132,5 +134,3 @@ def _failed(error: SplError) -> int:
     sys.stdout.flush()
     emit_error(error)
     return error.exit_status
-
-

@@ -32,7 +32,9 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     if not cells:
         return ""
     widths = [max(_width(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
-    right = [all(row[i].replace("/", "").replace(".", "").isdigit() for row in cells) for i in range(len(headers))]
+    right = [
+        all(row[i].replace("/", "").replace(".", "").isdigit() for row in cells) for i in range(len(headers))
+    ]
     lines = [_line(headers, widths, right), *(_line(row, widths, right) for row in cells)]
     return "\n".join(lines)
 

@@ -1,0 +1,179 @@
+"""`spl run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from spl.cli.commands.single import COMMON, group
+from spl.cli.context import kernel, read_file
+from spl.cli.output import emit
+from spl.cli.render.money import usd
+from spl.cli.render.text import fields, short, table, when
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spl.contracts.runs import RunDocument, RunImport, RunList, RunPart, RunsClosed
+    from spl.kernel.define import Source
+
+app = group("Runs: import, list, show, close. Example: spl run import runs.jsonl --actor my-agent")
+
+
+@app.command("import", epilog=COMMON)
+def import_(
+    file: str = typer.Argument(help="JSON lines, one run each; - is standard input."),
+    actor: str = typer.Option(help="Who did the work: name, DID, id or id prefix."),
+    suite: str | None = typer.Option(None, help="The suite of the cases; the only one when absent."),
+    definition: str | None = typer.Option(
+        None, help="What the runs were made with; the incumbent when absent."
+    ),
+    definition_from: str | None = typer.Option(None, help="The field of a line that names its definition."),
+    definitions: str | None = typer.Option(
+        None, help="A JSON file of behaviours by the value of that field."
+    ),
+    create_cases: bool = typer.Option(False, "--create-cases", help="Make the cases that the suite lacks."),
+    source: str | None = typer.Option(
+        None, help="What the source is called; the file's base name when absent."
+    ),
+) -> None:
+    """Append runs that were executed elsewhere, all or nothing; the same file again appends nothing.
+
+    Example: spl run import results.jsonl --actor my-agent --suite smoke --definition incumbent
+    """
+    from spl.errors import UsageError  # noqa: PLC0415 - imported when called
+    from spl.kernel.run_import import Batch, import_runs  # noqa: PLC0415
+
+    if (definition_from is None) != (definitions is None):
+        raise UsageError("--definition-from and --definitions go together")
+    if definition is not None and definition_from is not None:
+        raise UsageError("--definition and --definition-from exclude each other")
+    batch = Batch(
+        source=source or ("stdin" if file == "-" else Path(file).name),
+        suite=suite,
+        definition=definition,
+        definition_from=definition_from,
+        definitions={} if definitions is None else _definitions(definitions),
+        create_cases=create_cases,
+    )
+    emit(import_runs(kernel(create=True), actor, _lines(file), batch), _render_import)
+
+
+def _lines(file: str) -> Iterator[bytes]:
+    yield from read_file(file).splitlines()
+
+
+def _definitions(file: str) -> dict[str, Source]:
+    """Return the behaviours of a file: a JSON object of behaviour maps by name."""
+    import json  # noqa: PLC0415 - imported when called
+
+    import msgspec  # noqa: PLC0415
+
+    from spl.codec.jsontext import parse  # noqa: PLC0415
+    from spl.errors import schema_error  # noqa: PLC0415
+    from spl.kernel.define import parse_behaviour  # noqa: PLC0415
+
+    found = parse(read_file(file), what=file)
+    if not isinstance(found, dict):
+        raise schema_error(file, [("$", "is an object of behaviours by name")])
+    return {
+        name: msgspec.structs.replace(
+            parse_behaviour(json.dumps(behaviour).encode(), f"{file}: {name}"), origin=Path(file).name
+        )
+        for name, behaviour in found.items()
+    }
+
+
+@app.command("list", epilog=COMMON)
+def list_(
+    actor: str | None = typer.Option(None, help="Only this actor's runs."),
+    suite: str | None = typer.Option(None, help="Only runs of this suite's current cases."),
+    definition: str | None = typer.Option(None, help="Only runs under this definition's facet."),
+    limit: int = typer.Option(50, min=1, help="How many at the most."),
+) -> None:
+    """List runs in log order. Example: spl run list --actor my-agent --limit 10."""
+    from spl.kernel.runs import list_runs  # noqa: PLC0415 - imported when called
+
+    found = list_runs(kernel(), actor=actor, suite=suite, definition=definition, limit=limit)
+    emit(found, _render_list)
+
+
+@app.command("show", epilog=COMMON)
+def show(run: str = typer.Argument(help="The id or prefix of a run's start or end.")) -> None:
+    """Show one run in full. Example: spl run show 3f2a9c1b."""
+    from spl.kernel.runs import show_run  # noqa: PLC0415 - imported when called
+
+    emit(show_run(kernel(), run), _render)
+
+
+@app.command("close", epilog=COMMON)
+def close(
+    runs: list[str] = typer.Argument(None, help="Open runs; all of them when none is named."),
+    cause: str = typer.Option("closed by the operator: it was left open", help="Why they are ended."),
+) -> None:
+    """End runs that a crash left open, as cancelled. Example: spl run close."""
+    from spl.kernel.runs import close_runs  # noqa: PLC0415 - imported when called
+
+    emit(close_runs(kernel(), runs or [], cause), _render_closed)
+
+
+def _render_import(document: RunImport) -> str:
+    return fields(
+        [
+            ("source", document.source),
+            ("lines", document.lines),
+            ("appended", f"{document.appended} runs"),
+            ("already there", document.already_there or None),
+            ("cases created", document.cases_created or None),
+            ("definitions", document.definitions),
+            ("records", document.size),
+        ]
+    )
+
+
+def _rows(runs: list[RunPart]) -> str:
+    rows = [
+        (
+            short(run.id),
+            run.case_key or "-",
+            run.attempt or "-",
+            run.status + (" (trial)" if run.trial else ""),
+            short(run.facet),
+            "-" if run.tool_calls is None else f"{run.tool_calls_failed}/{run.tool_calls}",
+            "-" if run.latency_ms is None else f"{run.latency_ms / 1000:.1f}s",
+            usd(run.cost_nusd),
+        )
+        for run in runs
+    ]
+    return table(("run", "case", "attempt", "status", "facet", "failed calls", "time", "cost"), rows)
+
+
+def _render_list(document: RunList) -> str:
+    text = _rows(document.runs) or "no runs"
+    return text + ("\n… more; raise --limit" if document.more else "")
+
+
+def _render_closed(document: RunsClosed) -> str:
+    return _rows(document.closed) or "no open runs"
+
+
+def _render(document: RunDocument) -> str:
+    from spl.codec.jsontext import format_json  # noqa: PLC0415 - imported when called
+
+    run = document.run
+    return fields(
+        [
+            ("run", run.id.hex()),
+            ("case", f"{run.case_key}, attempt {run.attempt}" if run.case_key else None),
+            ("status", run.status + (" (trial)" if run.trial else "")),
+            ("cause", run.cause),
+            ("facet", run.facet.hex()),
+            ("at", when(run.at)),
+            ("cost", usd(run.cost_nusd)),
+            ("start", format_json(document.start, indent=2)),
+            ("end", format_json(document.end, indent=2) if document.end else "open"),
+            ("blobs", ", ".join(document.blobs) or None),
+        ]
+    )

@@ -1,0 +1,26 @@
+"""Money for people: unknown is said, never zero."""
+
+from __future__ import annotations
+
+from spl.records.evals import Cost
+
+_NANO = 1_000_000_000
+
+
+def usd(nusd: int | None) -> str:
+    """Return an amount in US dollars, or `unknown`."""
+    if nusd is None:
+        return "unknown"
+    amount = nusd / _NANO
+    return f"${amount:,.2f}" if abs(amount) >= 1 else f"${amount:.4f}"
+
+
+def cost(figure: Cost | None) -> str:
+    """Return what a cost is known to be, with its coverage unless that is complete."""
+    if figure is None or figure.coverage == "not_applicable":
+        return "n/a"
+    if figure.nusd is None:
+        return "unknown"
+    if figure.coverage == "complete":
+        return usd(figure.nusd)
+    return f"≥{usd(figure.nusd)} (partial)"
