@@ -8,8 +8,8 @@ import sys
 from importlib import import_module
 from typing import Final
 
-import click
 import typer
+from typer import _click as click  # typer carries its own click
 from typer.core import TyperGroup
 
 from spl.cli.context import take_common_options
@@ -115,7 +115,7 @@ def _invoke(words: list[str]) -> int:
         return UsageError.exit_status
     except click.ClickException as error:
         return _failed(UsageError(error.format_message()))
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _failed(InterruptedByUserError("interrupted"))
     except BrokenPipeError:
         raise

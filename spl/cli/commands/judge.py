@@ -57,7 +57,7 @@ def retract(
     verdict: str = typer.Argument(help="The verdict's id or prefix."),
     reason: str = typer.Option(help="Why it no longer counts."),
 ) -> None:
-    """Retract a verdict; it stays in the log and no longer counts. Example: spl verdict retract ID --reason mistaken."""
+    """Retract a verdict: it stays in the log and counts no longer. Example: spl verdict retract ID --reason wrong."""
     from spl.kernel.judge import retract as retract_verdict  # noqa: PLC0415 - imported when called
 
     emit(retract_verdict(kernel(), verdict, reason), _render)
