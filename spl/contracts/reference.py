@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from spl.contracts.document import Document, Part
 
 
@@ -49,4 +51,4 @@ class ErrorDocument(Document, frozen=True, tag="spl.error.v1"):
     message: str
     exit_status: int
     hint: str | None = None
-    details: dict[str, object] = {}
+    details: dict[str, Any] = {}

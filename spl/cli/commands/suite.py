@@ -82,7 +82,7 @@ def retire(
     key: str = typer.Argument(help="The case's key."),
     reason: str = typer.Option(help="Why it leaves."),
 ) -> None:
-    """Take a case out of its suite; its runs stay in the log. Example: spl suite retire smoke add-flag --reason flaky."""
+    """Take a case out of its suite; its runs stay in the log. Example: spl suite retire smoke add-flag --reason old."""
     from spl.kernel.suites import retire_case  # noqa: PLC0415 - imported when called
 
     emit(retire_case(kernel(create=True), suite, key, reason), _render)

@@ -1,0 +1,77 @@
+"""From a suite file to the cases of a suite in the home."""
+
+from __future__ import annotations
+
+import msgspec
+
+from spl.codec import jsontext
+from spl.contracts.suites import SuiteDocument
+from spl.errors import schema_error
+from spl.harness.fixture import fixture_directory, read_fixture
+from spl.harness.suite import Suite, Task
+from spl.kernel.home import Kernel
+from spl.kernel.suites import NewCase, NewFile, import_suite
+from spl.records.evals import Case, ChangedFiles, Command, Context, Expect
+from spl.records.problems import problems
+
+
+def import_suite_file(kernel: Kernel, suite: Suite, name: str | None) -> SuiteDocument:
+    """Make the suite of this name (its id when absent) hold the tasks of a suite file, with their fixtures.
+
+    Raises:
+        SuiteLoadError: A fixture is missing, or holds what cannot be taken over; nothing was appended.
+    """
+    fixtures: dict[str, list[NewFile]] = {}
+    cases = []
+    for task in suite.tasks:
+        root = fixture_directory(suite.path, task.workspace_fixture)
+        files = fixtures.get(str(root))
+        if files is None:
+            files = [NewFile(file.path, file.mode, file.data) for file in read_fixture(root)]
+            fixtures[str(root)] = files
+        cases.append(NewCase(_case(task), files))
+    return import_suite(kernel, name or suite.id, cases, suite.description or suite.name)
+
+
+def _case(task: Task) -> Case:
+    context = task.context_checks
+    return Case(
+        key=task.id,
+        name=task.name,
+        goal=task.prompt,
+        description=task.description or None,
+        tags=task.tags or None,
+        difficulty=task.difficulty or None,
+        fixture=task.workspace_fixture,
+        expect=Expect(
+            commands=[Command(id=c.id, name=c.name, argv=c.command) for c in task.verification_commands],
+            changed_files=ChangedFiles(
+                expected=task.expected_changed_files, forbidden=task.forbidden_changed_files or None
+            ),
+            context=Context(
+                required=context.required_files or None, forbidden=context.forbidden_files or None
+            )
+            if context.required_files or context.forbidden_files
+            else None,
+            trace=task.required_trace_events or None,
+        ),
+    )
+
+
+def parse_case(data: bytes, name: str) -> NewCase:
+    """Return a case from JSON: `key`, `name`, `goal`, `expect`, and the optional fields of a case.
+
+    Raises:
+        EncodingError, SchemaError: It is not one; every problem is named with its path.
+    """
+    value = jsontext.parse(data, what=name)
+    if not isinstance(value, dict):
+        raise schema_error(name, [("$", "a case is an object")])
+    found = list(problems(value, Case))
+    if "tree" in value:
+        found.append(("$.tree", "comes from a fixture; import a suite file instead"))
+    if not found and not value["expect"]:
+        found.append(("$.expect", "holds at least one expectation"))
+    if found:
+        raise schema_error(name, found)
+    return NewCase(msgspec.convert(value, Case))
