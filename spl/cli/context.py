@@ -39,6 +39,7 @@ def take_common_options(words: list[str]) -> list[str]:
     Raises:
         UsageError: `--home` has no value.
     """
+    _CONTEXT.json, _CONTEXT.home = False, None
     rest: list[str] = []
     waiting = iter(words)
     for word in waiting:

@@ -58,4 +58,3 @@ class CaseDocument(Document, frozen=True, tag="spl.case.v1"):
     case: CasePart
     goal: str
     expect: dict[str, Any]
-    appended: bool = False

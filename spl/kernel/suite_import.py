@@ -12,7 +12,7 @@ from spl.harness.suite import Suite, Task
 from spl.kernel.home import Kernel
 from spl.kernel.suites import NewCase, NewFile, import_suite
 from spl.records.evals import Case, ChangedFiles, Command, Context, Expect
-from spl.records.problems import problems
+from spl.records.problems import Problem, problems
 
 
 def import_suite_file(kernel: Kernel, suite: Suite, name: str | None) -> SuiteDocument:
@@ -58,20 +58,30 @@ def _case(task: Task) -> Case:
     )
 
 
-def parse_case(data: bytes, name: str) -> NewCase:
-    """Return a case from JSON: `key`, `name`, `goal`, `expect`, and the optional fields of a case.
+def parse_cases(data: bytes, name: str) -> list[NewCase]:
+    """Return the cases of a JSON file: one case, or an array of them.
+
+    A case has `key`, `name`, `goal`, `expect`, and the optional fields of its record.
 
     Raises:
-        EncodingError, SchemaError: It is not one; every problem is named with its path.
+        EncodingError, SchemaError: It is not such a file; every problem is named with its path.
     """
     value = jsontext.parse(data, what=name)
-    if not isinstance(value, dict):
-        raise schema_error(name, [("$", "a case is an object")])
-    found = list(problems(value, Case))
-    if "tree" in value:
-        found.append(("$.tree", "comes from a fixture; import a suite file instead"))
-    if not found and not value["expect"]:
-        found.append(("$.expect", "holds at least one expectation"))
+    items = value if isinstance(value, list) else [value]
+    found = []
+    for index, item in enumerate(items):
+        found += _case_problems(item, f"$[{index}]" if isinstance(value, list) else "$")
     if found:
         raise schema_error(name, found)
-    return NewCase(msgspec.convert(value, Case))
+    return [NewCase(msgspec.convert(item, Case)) for item in items]
+
+
+def _case_problems(item: object, path: str) -> list[Problem]:
+    if not isinstance(item, dict):
+        return [(path, "a case is an object")]
+    found = list(problems(item, Case, path))
+    if "tree" in item:
+        found.append((f"{path}.tree", "comes from a fixture; import a suite file instead"))
+    if not found and not item["expect"]:
+        found.append((f"{path}.expect", "holds at least one expectation"))
+    return found

@@ -81,50 +81,55 @@ def import_suite(
 
     def append(tx: Transaction) -> SuiteDocument:
         suite, created = _suite_named(kernel, tx, name, description)
-        current = {row.key: row for row in tx.cases(suite.id)}
-        added: list[str] = []
-        replaced: list[str] = []
-        unchanged = 0
-        for body, blobs in drafts:
-            old = current.get(body.key)
-            if old is not None and record_of(tx, old.id).body == body:
-                unchanged += 1
-                continue
-            _append_case(kernel, tx, suite.id, body, blobs, old)
-            (added if old is None else replaced).append(body.key)
-        gone = [row for key, row in current.items() if key not in keys]
+        gone = [row for row in tx.cases(suite.id) if row.key not in keys]
+        changed = _write_cases(kernel, tx, suite, drafts)
         for row in gone:
             _append_retire(kernel, tx, suite.id, row, "no longer in the suite file")
         return msgspec.structs.replace(
-            _document(tx, suite, appended=created or bool(added or replaced or gone)),
-            added=added,
-            replaced=replaced,
+            _document(tx, suite, appended=created or bool(gone) or changed.appended),
+            added=changed.added,
+            replaced=changed.replaced,
             retired=[row.key for row in gone],
-            unchanged=unchanged,
+            unchanged=changed.unchanged,
         )
 
     return kernel.transact(append)
 
 
-def add_case(kernel: Kernel, suite: str, case: NewCase) -> CaseDocument:
-    """Append one case to a suite, replacing the current one of its key.
+def add_cases(kernel: Kernel, suite: str, cases: Sequence[NewCase]) -> SuiteDocument:
+    """Append cases to a suite, all or nothing; each replaces the current one of its key, unless they are the same.
 
     Raises:
         UnknownNameError, AmbiguousNameError: The suite is not one.
-        InputError: The case is malformed.
+        InputError: A case is malformed, or a key stands twice.
     """
     row = resolve_suite(kernel.log, suite)
-    body, blobs = _stored(kernel, case)
+    keys = [case.body.key for case in cases]
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        raise InputError(f"the key stands twice: {', '.join(twice)}")
+    drafts = [_stored(kernel, case) for case in cases]
+    return kernel.transact(lambda tx: _write_cases(kernel, tx, row, drafts))
 
-    def append(tx: Transaction) -> CaseDocument:
-        old = next((found for found in tx.cases(row.id) if found.key == body.key), None)
+
+def _write_cases(
+    kernel: Kernel, tx: Transaction, suite: NameRow, drafts: Sequence[tuple[Case, tuple[BlobRef, ...]]]
+) -> SuiteDocument:
+    current = {row.key: row for row in tx.cases(suite.id)}
+    added: list[str] = []
+    replaced: list[str] = []
+    for body, blobs in drafts:
+        old = current.get(body.key)
         if old is not None and record_of(tx, old.id).body == body:
-            return _case_document(kernel, tx, row.id, old, appended=False)
-        _append_case(kernel, tx, row.id, body, blobs, old)
-        new = next(found for found in tx.cases(row.id) if found.key == body.key)
-        return _case_document(kernel, tx, row.id, new, appended=True)
-
-    return kernel.transact(append)
+            continue
+        _append_case(kernel, tx, suite.id, body, blobs, old)
+        (added if old is None else replaced).append(body.key)
+    return msgspec.structs.replace(
+        _document(tx, suite, appended=bool(added or replaced)),
+        added=added,
+        replaced=replaced,
+        unchanged=len(drafts) - len(added) - len(replaced),
+    )
 
 
 def retire_case(kernel: Kernel, suite: str, key: str, reason: str) -> SuiteDocument:
@@ -174,7 +179,7 @@ def show_case(kernel: Kernel, suite: str, key: str) -> CaseDocument:
     found = next((case for case in kernel.log.cases(row.id) if case.key == key), None)
     if found is None:
         raise UnknownNameError(f"{row.name} has no current case {key!r}")
-    return _case_document(kernel, kernel.log, row.id, found, appended=False)
+    return _case_document(kernel, row.id, found)
 
 
 def _stored(kernel: Kernel, case: NewCase) -> tuple[Case, tuple[BlobRef, ...]]:
@@ -239,16 +244,13 @@ def _case_part(view: View, row: CaseRow) -> CasePart:
     )
 
 
-def _case_document(
-    kernel: Kernel, view: View, suite: RecordId, row: CaseRow, *, appended: bool
-) -> CaseDocument:
-    body = record_of(view, row.id).body
+def _case_document(kernel: Kernel, suite: RecordId, row: CaseRow) -> CaseDocument:
+    body = record_of(kernel.log, row.id).body
     assert isinstance(body, Case)  # noqa: S101 - the row was derived from it
     return CaseDocument(
         id=row.id,
         suite=suite,
-        case=_case_part(view, row),
+        case=_case_part(kernel.log, row),
         goal=unfold_text(kernel.blobs, body.goal) or "",
         expect=to_map(body.expect),
-        appended=appended,
     )

@@ -45,14 +45,16 @@ def import_(
 @app.command("add", epilog=COMMON)
 def add(
     suite: str = _SUITE,
-    file: str = typer.Argument(help="A case as JSON: key, name, goal, expect, …; - is standard input."),
+    file: str = typer.Argument(
+        help="JSON: one case (key, name, goal, expect, …) or an array; - is standard input."
+    ),
 ) -> None:
-    """Add a case, or replace the one of its key. Example: spl suite add smoke case.json."""
-    from spl.kernel.suite_import import parse_case  # noqa: PLC0415 - imported when called
-    from spl.kernel.suites import add_case  # noqa: PLC0415
+    """Add cases, each in place of the one of its key. Example: spl suite add smoke cases.json."""
+    from spl.kernel.suite_import import parse_cases  # noqa: PLC0415 - imported when called
+    from spl.kernel.suites import add_cases  # noqa: PLC0415
 
-    case = parse_case(read_file(file), file)
-    emit(add_case(kernel(create=True), suite, case), _render_case)
+    cases = parse_cases(read_file(file), file)
+    emit(add_cases(kernel(create=True), suite, cases), _render)
 
 
 @app.command("list", epilog=COMMON)
@@ -132,7 +134,7 @@ def _render_case(document: CaseDocument) -> str:
     case = document.case
     return fields(
         [
-            ("case", case.key + (" (added)" if document.appended else "")),
+            ("case", case.key),
             ("name", case.name),
             ("id", short(case.id)),
             ("facet", case.facet.hex()),
