@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ SPL = [sys.executable, "-m", "spl"]
 def spl(home: str, *words: str, quiet: bool = False) -> str:
     """Run one command, show it with what it printed, and return that."""
     if not quiet:
-        sys.stdout.write(f"\n$ spl {' '.join(words)}\n")
+        sys.stdout.write(f"\n$ spl {shlex.join(words)}\n")
         sys.stdout.flush()
     done = subprocess.run(
         [*SPL, *words],

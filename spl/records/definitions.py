@@ -34,17 +34,14 @@ else:
 
 
 def check_long_text(value: LongText | None) -> None:
-    """Refuse anything but short text, a blob id, or nothing.
+    """Refuse anything but text, a blob id, or nothing; how long a text may be is a rule of records, not of Structs.
 
     Raises:
-        ValueError: The value is longer than the body may hold, or of another type; msgspec adds the path.
+        ValueError: The value is of another type; msgspec adds the path.
     """
     if value is None:
         return
-    if type(value) is str:
-        if len(value) > MAX_LONG_TEXT_BYTES // 4 and len(value.encode()) > MAX_LONG_TEXT_BYTES:
-            raise ValueError(f"text of more than {MAX_LONG_TEXT_BYTES} bytes belongs in a blob")
-    elif len(value) != ID_BYTES or not isinstance(value, bytes):
+    if type(value) is not str and (len(value) != ID_BYTES or not isinstance(value, bytes)):
         raise ValueError("expected text, or the 32 bytes of a blob id")
 
 

@@ -289,6 +289,8 @@ def _place_problems(
 
 def _long_text_problems(record: Record, field: str) -> Iterator[tuple[str, str]]:
     text = getattr(record.body, field)
+    if isinstance(text, str) and len(text.encode()) > MAX_LONG_TEXT_BYTES:
+        yield f"$.body.{field}", f"text of more than {MAX_LONG_TEXT_BYTES} bytes belongs in a blob"
     if isinstance(text, bytes):
         blob = next((blob for blob in record.blobs if blob.h == text), None)
         if blob is None:

@@ -1,0 +1,103 @@
+"""Homes of every kind, with a fixed clock, and the command line as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from spl.ids import Did
+from spl.kernel.home import Kernel, Stamp, open_home
+from spl.store.blobs import MemoryBlobs
+from spl.store.memory import MemoryLog
+
+ROOT = Path(__file__).parent.parent
+KERNEL = Did("did:web:kernel.example")
+OPERATOR = Did("did:web:operator.example")
+
+
+class FixedClock:
+    """Time that moves one second a look, and salts that count."""
+
+    def __init__(self) -> None:
+        self.now = 1_790_000_000_000
+        self.salts = 0
+
+    def now_ms(self) -> int:
+        self.now += 1000
+        return self.now
+
+    def salt(self) -> bytes:
+        self.salts += 1
+        return self.salts.to_bytes(16)
+
+
+class NamedKeys:
+    """Makes DIDs that name no key, for homes in memory."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def create_actor(self) -> Did:
+        self.count += 1
+        return Did(f"did:web:actor-{self.count}.example")
+
+
+def memory_home() -> Kernel:
+    """Return a home in memory whose records are unsigned and always the same."""
+    clock, blobs = FixedClock(), MemoryBlobs()
+    log = MemoryLog(Stamp(clock, lambda _by, _record: b""), OPERATOR, blobs.__contains__)
+    return Kernel(log, blobs, NamedKeys(), clock, KERNEL, OPERATOR)
+
+
+@pytest.fixture(params=["memory", "disk"])
+def kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Kernel:
+    """A home on each log: every use case must do the same on both."""
+    if request.param == "memory":
+        return memory_home()
+    return open_home(tmp_path / "home", create=True, clock=FixedClock())
+
+
+class Ran(NamedTuple):
+    """What a command did."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The only JSON document on standard output."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def spl(tmp_path: Path) -> Callable[..., Ran]:
+    """The command line in a process of its own, with a home in the test's directory."""
+
+    def run(*words: str, stdin: bytes | None = None, home: Path | None = None) -> Ran:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "SPL_HOME": str(home or tmp_path / "home"),
+            "HOME": str(tmp_path),
+            "LC_ALL": "C.UTF-8",
+        }
+        if "COVERAGE_PROCESS_START" in os.environ:
+            environment["COVERAGE_PROCESS_START"] = os.environ["COVERAGE_PROCESS_START"]
+        done = subprocess.run(
+            [sys.executable, "-m", "spl", *words],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run
