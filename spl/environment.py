@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import platformdirs
-
 HOME_VARIABLE = "SPL_HOME"
 
 
@@ -16,6 +14,8 @@ def home_path(option: str | None) -> Path:
     named = option or os.environ.get(HOME_VARIABLE)
     if named:
         return Path(named).expanduser().absolute()
+    import platformdirs  # noqa: PLC0415 - only where nothing was named
+
     return Path(platformdirs.user_data_dir("spl"))
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Final
 
 import typer
 from typer import _click as click  # typer carries its own click
-from typer.core import TyperGroup
 
-from spl.cli.context import take_common_options
-from spl.cli.output import emit_error
-from spl.errors import (
-    InternalFaultError,
-    InterruptedByUserError,
-    OperationFailedError,
-    SplError,
-    UsageError,
-)
+from spl.cli.commands.single import SuggestingGroup
+from spl.cli.context import current, take_common_options
+from spl.cli.failures import failure
+from spl.cli.output import emit_error, write_json
+from spl.errors import InternalFaultError, OperationFailedError, UsageError
 
 COMMON: Final = (
     "Options of every command: --json prints one JSON document; --home DIR says where the home is."
@@ -48,7 +43,12 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
-class LazyGroup(TyperGroup):
+# `eval validate`, `run` and `bench` have published flag rules of their own: they take the raw words.
+EVAL_COMMANDS: Final = ("score", "history", "compare", "regressions", "report")
+EVAL_WORDS: Final = "spl.cli.commands.eval_words"
+
+
+class LazyGroup(SuggestingGroup):
     """A group that knows its commands by name and imports only the one that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the interface
@@ -56,11 +56,9 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import and return a command; a mistyped name is refused with suggestions."""
+        """Import and return a command, or None when there is none of that name."""
         if cmd_name not in COMMANDS:
-            close = difflib.get_close_matches(cmd_name, COMMANDS, n=3)
-            hint = f"did you mean {' or '.join(close)}?" if close else "spl --help lists the commands"
-            raise UsageError(f"there is no command {cmd_name!r}", hint=hint)
+            return None
         module, attribute, _ = COMMANDS[cmd_name]
         command = typer.main.get_command(getattr(import_module(f"spl.cli.commands.{module}"), attribute))
         command.name = cmd_name
@@ -83,54 +81,99 @@ app = typer.Typer(
 )
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
-    version: bool = typer.Option(False, "--version", "-V", help="Print the version.", is_eager=True),
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", "-V", help="Print the version."),
 ) -> None:
-    pass
+    if version:
+        from spl import __version__  # noqa: PLC0415 - without --json the answer comes before all imports
+
+        if current().json:
+            write_json({"contract": "spl.version.v1", "version": __version__})
+        else:
+            sys.stdout.write(f"spl {__version__}\n")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise UsageError("spl needs a command", hint="spl --help lists the commands")
 
 
 def run(words: list[str] | None = None) -> None:
     """Run the command line and exit with the documented status."""
     words = sys.argv[1:] if words is None else words
+    _make_streams_safe()
     try:
         status = _invoke(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone; what remains unwritten must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 1
+        status = OperationFailedError.exit_status
+        _abandon_output()
+    except OSError as error:
+        status = OperationFailedError.exit_status
+        _abandon_output()
+        sys.stderr.write(f"spl: cannot write the answer: {error.strerror}\n")
     sys.exit(status)
+
+
+def eval_words(words: list[str]) -> list[str] | None:
+    """Return the raw words for `eval validate`, `run` and `bench`, or None when another command is meant.
+
+    They own every word behind `eval`. A `--json` that stands before it becomes one of theirs; `--home` stays in the
+    context.
+    """
+    rest = take_common_options(words, leading=True)
+    if rest[:1] != ["eval"]:
+        return None
+    behind = rest[1:]
+    if behind and behind[0] in (*EVAL_COMMANDS, "--help"):
+        return None
+    at = 1 if behind and not behind[0].startswith("-") else 0  # --agent-command takes all words behind it
+    return [*behind[:at], *(["--json"] if current().json else []), *behind[at:]]
 
 
 def _invoke(words: list[str]) -> int:
     try:
+        raw = eval_words(words)
+        if raw is not None and find_spec(EVAL_WORDS) is not None:
+            status: int = import_module(EVAL_WORDS).main(raw)
+            return status
         rest = take_common_options(words)
         command = typer.main.get_command(app)
         result = command.main(rest, prog_name="spl", standalone_mode=False)
-    except SplError as error:
-        return _failed(error)
-    except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message() + "\n")
-        return UsageError.exit_status
-    except click.ClickException as error:
-        return _failed(UsageError(error.format_message()))
-    except (KeyboardInterrupt, typer.Abort):
-        return _failed(InterruptedByUserError("interrupted"))
     except BrokenPipeError:
         raise
-    except OSError as error:
-        return _failed(OperationFailedError(f"{error.filename or 'input/output'}: {error.strerror}"))
-    except Exception as error:
-        from spl import environment  # noqa: PLC0415 - only an internal fault asks
-
-        if environment.debugging():
-            raise
-        return _failed(InternalFaultError(f"{type(error).__name__}: {error}"))
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - no traceback reaches a user
+        return _failed(error)
     return result if isinstance(result, int) else 0
 
 
-def _failed(error: SplError) -> int:
+def _failed(error: BaseException) -> int:
+    documented = failure(error)
+    if isinstance(documented, InternalFaultError):
+        from spl import environment  # noqa: PLC0415 - only an internal fault asks
+
+        if environment.debugging():
+            raise error
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and not current().json:
+        sys.stderr.write(error.format_message() + "\n")
+        return documented.exit_status
     sys.stdout.flush()
-    emit_error(error)
-    return error.exit_status
+    emit_error(documented)
+    return documented.exit_status
+
+
+def _make_streams_safe() -> None:
+    """Never fail over a character that the terminal's encoding lacks, or a stream that was closed before the start."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - open until exit
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115 - as above
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _abandon_output() -> None:
+    """Drop what remains unwritten, so that it does not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

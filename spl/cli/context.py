@@ -33,23 +33,28 @@ def current() -> Context:
     return _CONTEXT
 
 
-def take_common_options(words: list[str]) -> list[str]:
+def take_common_options(words: list[str], *, leading: bool = False) -> list[str]:
     """Take `--json` and `--home DIR` out of the words, wherever they stand before `--`, and return the rest.
+
+    Args:
+        words: The command line without the program's name.
+        leading: Take only those that stand before the first other word.
 
     Raises:
         UsageError: `--home` has no value.
     """
-    _CONTEXT.json, _CONTEXT.home = False, None
+    # First of all, so that what is wrong with the words is itself told as JSON.
+    _CONTEXT.json, _CONTEXT.home = "--json" in (words[: words.index("--")] if "--" in words else words), None
     rest: list[str] = []
     waiting = iter(words)
     for word in waiting:
-        if word == "--":
+        if word == "--" or (leading and rest):
             return [*rest, word, *waiting]
         if word == "--json":
-            _CONTEXT.json = True
-        elif word == "--home":
+            continue
+        if word == "--home":
             value = next(waiting, None)
-            if not value:
+            if not value or value.startswith("--"):
                 raise UsageError("--home needs a directory")
             _CONTEXT.home = value
         elif word.startswith("--home="):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Callable
 from typing import TypeVar
 
 from spl.cli.context import current
 from spl.cli.sanitize import visible
-from spl.errors import SplError, UsageError
+from spl.errors import SplError
 
 D = TypeVar("D")
+
+_RED, _GREEN, _PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+_MOVED = re.compile(r"▲ \+[0-9.]+|▼ -[0-9.]+")
 
 
 def emit(document: D, render: Callable[[D], str]) -> None:
@@ -23,9 +28,9 @@ def emit(document: D, render: Callable[[D], str]) -> None:
     if current().json:
         from spl.codec.jsontext import format_json  # noqa: PLC0415 - text output does not need the encoder
 
-        write(format_json(document))
+        _write_bytes(format_json(document))
     else:
-        write(render(document))
+        write(_painted(render(document)))
 
 
 def write(text: str) -> None:
@@ -33,11 +38,19 @@ def write(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
+def write_json(value: object) -> None:
+    """Print plain values as one JSON document: valid UTF-8 on one line, whatever the locale."""
+    _write_bytes(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _write_bytes(text: str) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
+
+
 def emit_error(error: SplError) -> None:
     """Print a failure: as a document on standard output with `--json`, else in words on standard error."""
     if current().json:
-        import json  # noqa: PLC0415 - only failures need it here
-
         document: dict[str, object] = {
             "contract": "spl.error.v1",
             "code": error.code,
@@ -48,9 +61,22 @@ def emit_error(error: SplError) -> None:
         document["exit_status"] = error.exit_status
         if error.details:
             document["details"] = error.details
-        write(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace").decode())
+        write_json(document)
         return
-    name = "spl" if not isinstance(error, UsageError) else "spl: usage"
-    sys.stderr.write(f"{name}: {visible(error.message, lines=True)}\n")
+    label = f"{_RED}spl:{_PLAIN}" if _coloured(sys.stderr.isatty()) else "spl:"
+    sys.stderr.write(f"{label} {visible(error.message, lines=True)}\n")
     if error.hint:
         sys.stderr.write(f"hint: {visible(error.hint, lines=True)}\n")
+
+
+def _painted(text: str) -> str:
+    """Return text with its arrows in colour; colour comes last, so that it does not count in a table's widths."""
+    if ("▲" not in text and "▼" not in text) or not _coloured(sys.stdout.isatty()):
+        return text
+    return _MOVED.sub(lambda m: f"{_GREEN if m[0][0] == '▲' else _RED}{m[0]}{_PLAIN}", text)
+
+
+def _coloured(terminal: bool) -> bool:
+    from spl import environment  # noqa: PLC0415 - most output has nothing to colour
+
+    return environment.wants_colour(terminal=terminal)

@@ -23,6 +23,13 @@ class EntryPart(Part, frozen=True):
     summary: str | None = None
 
 
+class EntryDocument(Document, frozen=True, tag="spl.entry.v1"):
+    """One entry in the stream of `log --follow`."""
+
+    id: RecordId
+    entry: EntryPart
+
+
 class EntryList(Document, frozen=True, tag="spl.log.v1"):
     """Entries of the log; `more` says that the limit left some out."""
 

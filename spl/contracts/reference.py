@@ -39,9 +39,16 @@ class ErrorList(Document, frozen=True, tag="spl.errors.v1"):
 
 
 class SchemaList(Document, frozen=True, tag="spl.schemas.v1"):
-    """The names of the schemas."""
+    """The names of the schemas, and the directory that they were written into."""
 
     schemas: list[str]
+    written_to: str | None = None
+
+
+class VersionDocument(Document, frozen=True, tag="spl.version.v1"):
+    """The version of this program."""
+
+    version: str
 
 
 class ErrorDocument(Document, frozen=True, tag="spl.error.v1"):

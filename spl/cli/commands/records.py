@@ -12,9 +12,10 @@ from spl.cli.commands.single import single
 from spl.cli.context import current, kernel, read_file
 from spl.cli.output import emit, write
 from spl.cli.render.text import fields, short, table, when
+from spl.cli.sanitize import visible
 
 if TYPE_CHECKING:
-    from spl.contracts.records import Appended, EntryList, EntryPart, RecordDocument
+    from spl.contracts.records import Appended, EntryDocument, EntryList, EntryPart, RecordDocument
     from spl.contracts.verify import VerifyDocument
     from spl.kernel.home import Kernel
     from spl.store.log import Selection
@@ -58,13 +59,13 @@ def log(
 def _follow(home: Kernel, selection: Selection) -> None:
     import msgspec  # noqa: PLC0415 - imported when called
 
-    from spl.codec.jsontext import format_json  # noqa: PLC0415
+    from spl.contracts.records import EntryDocument  # noqa: PLC0415
     from spl.kernel.records import scan_entries  # noqa: PLC0415
 
     while selection.stop is None or selection.start < selection.stop:
         size = home.log.size()
         for part in scan_entries(home, msgspec.structs.replace(selection, newest_first=False)):
-            write(format_json(part) if current().json else "  ".join(map(str, _row(part))))
+            emit(EntryDocument(id=part.id, entry=part), _render_followed)
         sys.stdout.flush()
         selection = msgspec.structs.replace(selection, start=max(size, selection.start))
         time.sleep(_POLL_S)
@@ -91,9 +92,11 @@ def get(
     raw: bool = typer.Option(False, "--raw", help="The record's bytes as they are, instead of digits."),
 ) -> None:
     """Print a record's bytes. Example: spl get 3f2a9c1b --raw | b3sum --derive-key 'spl 2026-12-01 record id v1'."""
-    from spl.errors import UnknownIdError  # noqa: PLC0415 - imported when called
+    from spl.errors import UnknownIdError, UsageError  # noqa: PLC0415 - imported when called
     from spl.kernel.records import get_entry, show_record  # noqa: PLC0415
 
+    if raw and current().json:
+        raise UsageError("--raw and --json exclude each other")
     home = kernel()
     data = get_entry(home, record).record
     if data is None:
@@ -135,6 +138,10 @@ def _row(part: EntryPart) -> tuple[object, ...]:
         else f"{part.by} (unsigned)"
     )
     return (part.position, short(part.id), part.kind or part.signature, when(part.at), by, part.summary or "")
+
+
+def _render_followed(document: EntryDocument) -> str:
+    return "  ".join(visible(str(cell)) for cell in _row(document.entry))
 
 
 def _render_list(document: EntryList) -> str:

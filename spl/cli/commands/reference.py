@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spl.cli.commands.single import single
+from spl.cli.commands.single import single, suggestion
 from spl.cli.output import emit, write
 from spl.cli.render.text import table
+from spl.cli.sanitize import visible
 
 if TYPE_CHECKING:
-    from spl.contracts.reference import ErrorList, KindList
+    from spl.contracts.reference import ErrorList, KindList, SchemaList
 
 
 def kinds() -> None:
@@ -56,9 +57,9 @@ def schema(
     write_to: str | None = typer.Option(None, "--write", help="Write every schema into this directory."),
 ) -> None:
     """Print the JSON Schema of a kind or a document. Example: spl schema core.run.end.v1."""
-    import difflib  # noqa: PLC0415 - imported when called
-    import json  # noqa: PLC0415
+    import json  # noqa: PLC0415 - imported when called
 
+    from spl.contracts.reference import SchemaList  # noqa: PLC0415
     from spl.contracts.schemas import schemas  # noqa: PLC0415
     from spl.errors import UnknownNameError  # noqa: PLC0415
 
@@ -68,19 +69,20 @@ def schema(
         directory.mkdir(parents=True, exist_ok=True)
         for key, value in found.items():
             (directory / f"{key}.json").write_text(json.dumps(value, indent=2) + "\n", "utf-8")
-        write(f"{len(found)} schemas in {directory}")
+        emit(SchemaList(schemas=list(found), written_to=write_to), _render_schemas)
     elif name is None:
-        from spl.contracts.reference import SchemaList  # noqa: PLC0415
-
-        emit(SchemaList(schemas=list(found)), lambda document: "\n".join(document.schemas))
+        emit(SchemaList(schemas=list(found)), _render_schemas)
     elif name in found:
         write(json.dumps(found[name], indent=2))
     else:
-        close = difflib.get_close_matches(name, found, n=3)
-        raise UnknownNameError(
-            f"there is no schema {name!r}",
-            hint=f"did you mean {' or '.join(close)}?" if close else "spl schema",
-        )
+        hint = suggestion(name, found, "spl schema lists the names")
+        raise UnknownNameError(f"there is no schema {name!r}", hint=hint)
+
+
+def _render_schemas(document: SchemaList) -> str:
+    if document.written_to is not None:
+        return f"{len(document.schemas)} schemas in {visible(document.written_to)}"
+    return "\n".join(document.schemas)
 
 
 def _render_kinds(document: KindList) -> str:

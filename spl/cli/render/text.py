@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -27,11 +29,18 @@ def when(at_ms: int | None) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return aligned columns with sanitised cells; numbers stand to the right."""
+    """Return aligned columns with sanitised cells; numbers stand to the right.
+
+    On a terminal that is narrower than the table, each row becomes a block of lines instead: columns that wrap
+    cannot be read.
+    """
     cells = [[visible(str(cell)) for cell in row] for row in rows]
     if not cells:
         return ""
     widths = [max(_width(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
+    columns = _terminal_columns()
+    if columns is not None and sum(widths) + 2 * (len(widths) - 1) > columns:
+        return "\n\n".join(_block(headers, row) for row in cells)
     right = [
         all(row[i].replace("/", "").replace(".", "").isdigit() for row in cells) for i in range(len(headers))
     ]
@@ -44,6 +53,25 @@ def fields(pairs: Iterable[tuple[str, object]]) -> str:
     shown = [(name, visible(str(value), lines=True)) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in shown), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+
+
+def _block(headers: Sequence[str], row: Sequence[str]) -> str:
+    """Return a row as lines; a cell without a header belongs to the one before it, a first one to the one behind."""
+    pairs: list[tuple[str, str]] = []
+    mark = ""
+    for header, cell in zip(headers, row, strict=True):
+        if header:
+            pairs.append((header, " ".join(filter(None, [cell, mark]))))
+            mark = ""
+        elif pairs:
+            pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {cell}")
+        else:
+            mark = cell
+    return fields(pairs)
+
+
+def _terminal_columns() -> int | None:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
