@@ -14,7 +14,7 @@ from spl.cli.render.text import fields, short, table
 if TYPE_CHECKING:
     from spl.contracts.actors import ActorDocument, ActorList
 
-app = group("Actors: who does the work. Example: spl actor add my-agent")
+app = group("Actors: who does the work.\n\nExample: spl actor add my-agent")
 
 
 @app.command("add", epilog=COMMON)
@@ -23,7 +23,10 @@ def add(
     did: str | None = typer.Option(None, help="Its DID; without one, a key is made."),
     note: str | None = typer.Option(None, help="A remark."),
 ) -> None:
-    """Add an actor; adding the same one again changes nothing. Example: spl actor add my-agent."""
+    """Add an actor; adding the same one again changes nothing.
+
+    Example: spl actor add my-agent
+    """
     from spl.kernel.actors import add_actor  # noqa: PLC0415 - imported when called
 
     emit(add_actor(kernel(create=True), name, did=did, note=note), _render)
@@ -31,7 +34,10 @@ def add(
 
 @app.command("list", epilog=COMMON)
 def list_() -> None:
-    """List the actors. Example: spl actor list."""
+    """List the actors.
+
+    Example: spl actor list
+    """
     from spl.kernel.actors import list_actors  # noqa: PLC0415 - imported when called
 
     emit(list_actors(kernel()), _render_list)
@@ -39,7 +45,10 @@ def list_() -> None:
 
 @app.command("show", epilog=COMMON)
 def show(actor: str = typer.Argument(help="Name, DID, id or id prefix.")) -> None:
-    """Show one actor. Example: spl actor show my-agent."""
+    """Show one actor.
+
+    Example: spl actor show my-agent
+    """
     from spl.kernel.actors import show_actor  # noqa: PLC0415 - imported when called
 
     emit(show_actor(kernel(), actor), _render)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spl.contracts.actors import DefinitionDocument, DefinitionList, FacetDocument
     from spl.kernel.define import Source
 
-app = group("Definitions: what an actor is told to be. Example: spl definition install my-agent v1.toml")
+app = group("Definitions: what an actor is told to be.\n\nExample: spl definition install my-agent v1.toml")
 
 _ACTOR = typer.Argument(help="The actor: name, DID, id or id prefix.")
 _FILE = typer.Argument(help="A TOML or JSON file that holds the behaviour at its top level.")
@@ -49,7 +49,10 @@ def propose(
     note: str | None = _NOTE,
     pin: list[str] = _PIN,
 ) -> None:
-    """Record a candidate; nothing is installed. Example: spl definition propose my-agent v2.toml."""
+    """Record a candidate; nothing is installed.
+
+    Example: spl definition propose my-agent v2.toml
+    """
     from spl.kernel.define import propose as propose_definition  # noqa: PLC0415 - imported when called
 
     source = _source(file, pin, origin=origin, trust=trust, note=note)
@@ -66,7 +69,10 @@ def install(
     note: str | None = _NOTE,
     pin: list[str] = _PIN,
 ) -> None:
-    """Install a definition in place of the incumbent. Example: spl definition install my-agent v1.toml."""
+    """Install a definition in place of the incumbent.
+
+    Example: spl definition install my-agent v1.toml
+    """
     from spl.kernel.define import install as install_definition  # noqa: PLC0415 - imported when called
 
     source = _source(file, pin, origin=origin, trust=trust, note=note)
@@ -75,7 +81,10 @@ def install(
 
 @app.command("list", epilog=COMMON)
 def list_(actor: str = _ACTOR) -> None:
-    """List an actor's definitions in log order. Example: spl definition list my-agent."""
+    """List an actor's definitions in log order.
+
+    Example: spl definition list my-agent
+    """
     from spl.kernel.define import list_definitions  # noqa: PLC0415 - imported when called
 
     emit(list_definitions(kernel(), actor), _render_list)
@@ -86,7 +95,10 @@ def show(
     definition: str = typer.Argument(help="Id, facet, a prefix of either, or: incumbent, latest."),
     actor: str | None = typer.Option(None, help="Whose; needed for incumbent and latest."),
 ) -> None:
-    """Show one definition with its behaviour. Example: spl definition show incumbent --actor my-agent."""
+    """Show one definition with its behaviour.
+
+    Example: spl definition show incumbent --actor my-agent
+    """
     from spl.kernel.define import show_definition  # noqa: PLC0415 - imported when called
 
     emit(show_definition(kernel(), definition, actor), _render)
@@ -94,7 +106,10 @@ def show(
 
 @app.command("facet", epilog=COMMON)
 def facet(file: str = _FILE, pin: list[str] = _PIN) -> None:
-    """Print the facet that a file has; nothing is written. Example: spl definition facet v2.toml."""
+    """Print the facet that a file has; nothing is written.
+
+    Example: spl definition facet v2.toml
+    """
     from spl.kernel.define import facet_of  # noqa: PLC0415 - imported when called
 
     emit(facet_of(_source(file, pin, origin="local", trust="untrusted", note=None)), _render_facet)

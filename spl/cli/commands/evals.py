@@ -8,7 +8,7 @@ from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel
 from spl.cli.output import emit
 
-app = group("Scores and histories. Example: spl eval score smoke --actor my-agent --definition incumbent")
+app = group("Scores and histories.\n\nExample: spl eval score smoke --actor my-agent --definition incumbent")
 
 
 @app.command("score", epilog=COMMON)
@@ -35,7 +35,10 @@ def history(
     actor: str = typer.Argument(help="Whose: name, DID, id or id prefix."),
     suite: str | None = typer.Option(None, help="Only on this suite."),
 ) -> None:
-    """Show whether an actor is getting better, and on which axis. Example: spl eval history my-agent."""
+    """Show whether an actor is getting better, and on which axis.
+
+    Example: spl eval history my-agent
+    """
     from spl.cli.render.figures import render_history  # noqa: PLC0415 - imported when called
     from spl.kernel.score import history as actor_history  # noqa: PLC0415
 

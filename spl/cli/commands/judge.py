@@ -14,7 +14,7 @@ from spl.cli.render.text import fields, short, table
 if TYPE_CHECKING:
     from spl.contracts.verdicts import VerdictDocument, VerdictList
 
-app = group("Preferences: list and retract them. Example: spl verdict list")
+app = group("Preferences: list and retract them.\n\nExample: spl verdict list")
 
 
 def judge(
@@ -46,7 +46,10 @@ def judge(
 def list_(
     actor: str | None = typer.Option(None, help="Only verdicts about this actor's definitions."),
 ) -> None:
-    """Fold the verdicts: won and lost by facet and by feature, cycles. Example: spl verdict list."""
+    """Fold the verdicts: won and lost by facet and by feature, cycles.
+
+    Example: spl verdict list
+    """
     from spl.kernel.judge import list_verdicts  # noqa: PLC0415 - imported when called
 
     emit(list_verdicts(kernel(), actor), _render_list)
@@ -57,7 +60,10 @@ def retract(
     verdict: str = typer.Argument(help="The verdict's id or prefix."),
     reason: str = typer.Option(help="Why it no longer counts."),
 ) -> None:
-    """Retract a verdict: it stays in the log and counts no longer. Example: spl verdict retract ID --reason wrong."""
+    """Retract a verdict: it stays in the log and counts no longer.
+
+    Example: spl verdict retract ID --reason wrong
+    """
     from spl.kernel.judge import retract as retract_verdict  # noqa: PLC0415 - imported when called
 
     emit(retract_verdict(kernel(), verdict, reason), _render)

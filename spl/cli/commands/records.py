@@ -36,7 +36,10 @@ def log(
         False, "--follow", help="Go on as the log grows; JSON is one document a line."
     ),
 ) -> None:
-    """List records in the order of the log. Example: spl log --kind core.run.end.v1 --limit 5."""
+    """List records in the order of the log.
+
+    Example: spl log --kind core.run.end.v1 --limit 5
+    """
     from spl.kernel.names import resolve_id  # noqa: PLC0415 - imported when called
     from spl.kernel.records import list_entries  # noqa: PLC0415
     from spl.store.log import Selection  # noqa: PLC0415
@@ -72,7 +75,10 @@ def _follow(home: Kernel, selection: Selection) -> None:
 
 
 def show(record: str = typer.Argument(help="The record's id or unique prefix.")) -> None:
-    """Show one record in full. Example: spl show 3f2a9c1b."""
+    """Show one record in full.
+
+    Example: spl show 3f2a9c1b
+    """
     from spl.kernel.records import show_record  # noqa: PLC0415 - imported when called
 
     emit(show_record(kernel(), record), _render)
@@ -81,7 +87,10 @@ def show(record: str = typer.Argument(help="The record's id or unique prefix."))
 def put(
     file: str = typer.Argument(help='JSON: {"kind", "body", "thread"?, "refs"?}; - is standard input.'),
 ) -> None:
-    """Append a record of a namespace of your own. Example: spl put note.json."""
+    """Append a record of a namespace of your own.
+
+    Example: spl put note.json
+    """
     from spl.kernel.records import put_record  # noqa: PLC0415 - imported when called
 
     emit(put_record(kernel(create=True), read_file(file), file), _render_appended)
@@ -91,7 +100,10 @@ def get(
     record: str = typer.Argument(help="The record's id or unique prefix."),
     raw: bool = typer.Option(False, "--raw", help="The record's bytes as they are, instead of digits."),
 ) -> None:
-    """Print a record's bytes. Example: spl get 3f2a9c1b --raw | b3sum --derive-key 'spl 2026-12-01 record id v1'."""
+    """Print a record's bytes.
+
+    Example: spl get 3f2a9c1b --raw | b3sum --derive-key 'spl 2026-12-01 record id v1'
+    """
     from spl.errors import UnknownIdError, UsageError  # noqa: PLC0415 - imported when called
     from spl.kernel.records import get_entry, show_record  # noqa: PLC0415
 
@@ -115,7 +127,10 @@ def verify(
         False, "--rebuild-projections", help="Derive the projections anew, and no more."
     ),
 ) -> None:
-    """Check everything that the home holds; exits 6 when anything is wrong. Example: spl verify."""
+    """Check everything that the home holds; exits 6 when anything is wrong.
+
+    Example: spl verify
+    """
     from spl.kernel.proof import rebuild_projections, verify_home  # noqa: PLC0415 - imported when called
 
     home = kernel()

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def kinds() -> None:
-    """List the kinds of records. Example: spl kinds."""
+    """List the kinds of records.
+
+    Example: spl kinds
+    """
     from spl.contracts.reference import KindList, KindPart  # noqa: PLC0415 - imported when called
     from spl.records.registry import KINDS  # noqa: PLC0415
 
@@ -36,7 +39,10 @@ def kinds() -> None:
 
 
 def errors() -> None:
-    """List the errors and their exit statuses. Example: spl errors --json."""
+    """List the errors and their exit statuses.
+
+    Example: spl errors --json
+    """
     from spl.contracts.reference import ErrorList, ErrorPart  # noqa: PLC0415 - imported when called
     from spl.errors import all_errors  # noqa: PLC0415
 
@@ -56,7 +62,10 @@ def schema(
     name: str | None = typer.Argument(None, help="A kind or a contract; the names are listed without one."),
     write_to: str | None = typer.Option(None, "--write", help="Write every schema into this directory."),
 ) -> None:
-    """Print the JSON Schema of a kind or a document. Example: spl schema core.run.end.v1."""
+    """Print the JSON Schema of a kind or a document.
+
+    Example: spl schema core.run.end.v1
+    """
     import json  # noqa: PLC0415 - imported when called
 
     from spl.contracts.reference import SchemaList  # noqa: PLC0415

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spl.contracts.runs import RunDocument, RunImport, RunList, RunPart, RunsClosed
     from spl.kernel.define import Source
 
-app = group("Runs: import, list, show, close. Example: spl run import runs.jsonl --actor my-agent")
+app = group("Runs: import, list, show, close.\n\nExample: spl run import runs.jsonl --actor my-agent")
 
 
 @app.command("import", epilog=COMMON)
@@ -93,7 +93,10 @@ def list_(
     definition: str | None = typer.Option(None, help="Only runs under this definition's facet."),
     limit: int = typer.Option(50, min=1, help="How many at the most."),
 ) -> None:
-    """List runs in log order. Example: spl run list --actor my-agent --limit 10."""
+    """List runs in log order.
+
+    Example: spl run list --actor my-agent --limit 10
+    """
     from spl.kernel.runs import list_runs  # noqa: PLC0415 - imported when called
 
     found = list_runs(kernel(), actor=actor, suite=suite, definition=definition, limit=limit)
@@ -102,7 +105,10 @@ def list_(
 
 @app.command("show", epilog=COMMON)
 def show(run: str = typer.Argument(help="The id or prefix of a run's start or end.")) -> None:
-    """Show one run in full. Example: spl run show 3f2a9c1b."""
+    """Show one run in full.
+
+    Example: spl run show 3f2a9c1b
+    """
     from spl.kernel.runs import show_run  # noqa: PLC0415 - imported when called
 
     emit(show_run(kernel(), run), _render)
@@ -113,7 +119,10 @@ def close(
     runs: list[str] = typer.Argument(None, help="Open runs; all of them when none is named."),
     cause: str = typer.Option("closed by the operator: it was left open", help="Why they are ended."),
 ) -> None:
-    """End runs that a crash left open, as cancelled. Example: spl run close."""
+    """End runs that a crash left open, as cancelled.
+
+    Example: spl run close
+    """
     from spl.kernel.runs import close_runs  # noqa: PLC0415 - imported when called
 
     emit(close_runs(kernel(), runs or [], cause), _render_closed)

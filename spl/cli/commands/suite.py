@@ -14,7 +14,7 @@ from spl.cli.render.text import fields, short, table
 if TYPE_CHECKING:
     from spl.contracts.suites import CaseDocument, SuiteDocument, SuiteList
 
-app = group("Suites of cases. Example: spl suite import suite.json")
+app = group("Suites of cases.\n\nExample: spl suite import suite.json")
 
 _SUITE = typer.Argument(help="The suite: name, id or id prefix.")
 
@@ -24,7 +24,10 @@ def create(
     name: str = typer.Argument(help="The suite's name, unique in the home."),
     description: str | None = typer.Option(None, help="What it is about."),
 ) -> None:
-    """Create an empty suite; creating the same one again changes nothing. Example: spl suite create smoke."""
+    """Create an empty suite; creating the same one again changes nothing.
+
+    Example: spl suite create smoke
+    """
     from spl.kernel.suites import create_suite  # noqa: PLC0415 - imported when called
 
     emit(create_suite(kernel(create=True), name, description), _render)
@@ -35,7 +38,10 @@ def import_(
     file: str = typer.Argument(help="A suite file; its fixtures lie beside it."),
     name: str | None = typer.Option(None, help="The suite's name in the home; its id when absent."),
 ) -> None:
-    """Take over a suite file with its fixtures; only what changed is appended. Example: spl suite import suite.json."""
+    """Take over a suite file with its fixtures; only what changed is appended.
+
+    Example: spl suite import suite.json
+    """
     from spl.harness.suite import load_suite  # noqa: PLC0415 - imported when called
     from spl.kernel.suite_import import import_suite_file  # noqa: PLC0415
 
@@ -49,7 +55,10 @@ def add(
         help="JSON: one case (key, name, goal, expect, …) or an array; - is standard input."
     ),
 ) -> None:
-    """Add cases, each in place of the one of its key. Example: spl suite add smoke cases.json."""
+    """Add cases, each in place of the one of its key.
+
+    Example: spl suite add smoke cases.json
+    """
     from spl.kernel.suite_import import parse_cases  # noqa: PLC0415 - imported when called
     from spl.kernel.suites import add_cases  # noqa: PLC0415
 
@@ -59,7 +68,10 @@ def add(
 
 @app.command("list", epilog=COMMON)
 def list_() -> None:
-    """List the suites. Example: spl suite list."""
+    """List the suites.
+
+    Example: spl suite list
+    """
     from spl.kernel.suites import list_suites  # noqa: PLC0415 - imported when called
 
     emit(list_suites(kernel()), _render_list)
@@ -69,7 +81,10 @@ def list_() -> None:
 def show(
     suite: str = _SUITE, case: str | None = typer.Option(None, help="One case in full, by its key.")
 ) -> None:
-    """Show a suite's current cases. Example: spl suite show smoke."""
+    """Show a suite's current cases.
+
+    Example: spl suite show smoke
+    """
     from spl.kernel.suites import show_case, show_suite  # noqa: PLC0415 - imported when called
 
     if case is not None:
@@ -84,7 +99,10 @@ def retire(
     key: str = typer.Argument(help="The case's key."),
     reason: str = typer.Option(help="Why it leaves."),
 ) -> None:
-    """Take a case out of its suite; its runs stay in the log. Example: spl suite retire smoke add-flag --reason old."""
+    """Take a case out of its suite; its runs stay in the log.
+
+    Example: spl suite retire smoke add-flag --reason old
+    """
     from spl.kernel.suites import retire_case  # noqa: PLC0415 - imported when called
 
     emit(retire_case(kernel(create=True), suite, key, reason), _render)
