@@ -53,7 +53,7 @@ def _changed(sample: str, /, **changes: Any) -> bytes:
     return canonical.encode({key: item for key, item in value.items() if item is not None})
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown key": ("core.suite.v1", {"extra": 1}, "$.extra"),
     "wrong version": ("core.suite.v1", {"v": 2}, "$.v"),
     "kind in capitals": ("core.suite.v1", {"kind": "Acme.note.v1"}, "$.kind"),
