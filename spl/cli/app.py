@@ -15,7 +15,7 @@ from spl.cli.commands.single import SuggestingGroup
 from spl.cli.context import current, take_common_options
 from spl.cli.failures import failure
 from spl.cli.output import emit_error, write_json
-from spl.errors import InternalFaultError, OperationFailedError, UsageError
+from spl.errors import InternalFaultError, InterruptedByUserError, OperationFailedError, UsageError
 
 COMMON: Final = (
     "Options of every command: --json prints one JSON document; --home DIR says where the home is."
@@ -144,6 +144,8 @@ def _invoke(words: list[str]) -> int:
         raise
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - no traceback reaches a user
         return _failed(error)
+    if result == InterruptedByUserError.exit_status:  # typer turns a KeyboardInterrupt into this
+        return _failed(KeyboardInterrupt())
     return result if isinstance(result, int) else 0
 
 

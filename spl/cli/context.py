@@ -43,18 +43,18 @@ def take_common_options(words: list[str], *, leading: bool = False) -> list[str]
     Raises:
         UsageError: `--home` has no value.
     """
-    # First of all, so that what is wrong with the words is itself told as JSON.
-    _CONTEXT.json, _CONTEXT.home = "--json" in (words[: words.index("--")] if "--" in words else words), None
+    _CONTEXT.json, _CONTEXT.home = False, None
     rest: list[str] = []
     waiting = iter(words)
     for word in waiting:
         if word == "--" or (leading and rest):
             return [*rest, word, *waiting]
         if word == "--json":
-            continue
-        if word == "--home":
+            _CONTEXT.json = True
+        elif word == "--home":
             value = next(waiting, None)
             if not value or value.startswith("--"):
+                _CONTEXT.json = "--json" in words  # also what is wrong with the words is told as JSON
                 raise UsageError("--home needs a directory")
             _CONTEXT.home = value
         elif word.startswith("--home="):
