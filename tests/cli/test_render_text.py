@@ -45,6 +45,36 @@ def test_absent_fields_are_left_out() -> None:
     assert text.fields([("id", "1"), ("note", None), ("longer", 0)]) == "id      1\nlonger  0"
 
 
+def test_a_text_of_several_lines_cannot_pass_for_a_field() -> None:
+    assert text.fields([("note", "a\nowner  me"), ("owner", "you")]).splitlines() == [
+        "note   a",
+        "       owner  me",
+        "owner  you",
+    ]
+
+
+def test_a_map_is_outlined_by_path() -> None:
+    value = {
+        "a": {"dec": [25, -2]},
+        "b": {"c": True, "d": b"\x01\xff", "e": {}},
+        "f": [1, "x"],
+        "g": [{"h": {"dec": [1, 3]}}],
+        "i": [],
+        "j\x1b": None,
+    }
+    assert text.outline(value).splitlines() == [
+        "a       0.25",
+        "b.c     yes",
+        "b.d     01ff",
+        "b.e     (empty)",
+        "f       1, x",
+        "g[0].h  1000",
+        "i       (none)",
+        "j\\x1b   None",
+    ]
+    assert text.outline({}) == "(empty)"
+
+
 def test_ids_have_twelve_digits_and_absent_ones_a_dash() -> None:
     assert text.short(bytes(range(32))) == "000102030405"
     assert text.short(None) == "-"

@@ -10,7 +10,7 @@ import typer
 from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel, read_file
 from spl.cli.output import emit
-from spl.cli.render.text import fields, short, table, when
+from spl.cli.render.text import fields, outline, short, table, when
 
 if TYPE_CHECKING:
     from spl.contracts.actors import DefinitionDocument, DefinitionList, FacetDocument
@@ -116,8 +116,6 @@ def facet(file: str = _FILE, pin: list[str] = _PIN) -> None:
 
 
 def _render(document: DefinitionDocument) -> str:
-    from spl.codec.jsontext import format_json  # noqa: PLC0415 - imported when called
-
     part = document.definition
     state = "installed now" if part.incumbent else "installed before" if part.installed else "candidate"
     return fields(
@@ -130,7 +128,7 @@ def _render(document: DefinitionDocument) -> str:
             ("succeeds", short(part.succeeds) if part.succeeds else None),
             ("at", when(part.at)),
             ("note", part.note),
-            ("behaviour", format_json(document.behaviour, indent=2)),
+            ("behaviour", outline(document.behaviour)),
         ]
     )
 

@@ -11,7 +11,7 @@ import typer
 from spl.cli.commands.single import single
 from spl.cli.context import current, kernel, read_file
 from spl.cli.output import emit, write
-from spl.cli.render.text import fields, short, table, when
+from spl.cli.render.text import fields, outline, short, table, when
 from spl.cli.sanitize import visible
 
 if TYPE_CHECKING:
@@ -165,8 +165,6 @@ def _render_list(document: EntryList) -> str:
 
 
 def _render(document: RecordDocument) -> str:
-    from spl.codec.jsontext import format_json  # noqa: PLC0415 - imported when called
-
     part = document.entry
     refs = [f"{role} {short(target)}" for role, ids in document.refs.items() for target in ids]
     return fields(
@@ -180,7 +178,7 @@ def _render(document: RecordDocument) -> str:
             ("refs", ", ".join(refs) or None),
             ("facet", document.facet.hex() if document.facet else None),
             ("opaque", part.opaque),
-            ("body", format_json(document.body, indent=2)),
+            ("body", outline(document.body)),
         ]
     )
 

@@ -11,7 +11,7 @@ from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel, read_file
 from spl.cli.output import emit
 from spl.cli.render.money import usd
-from spl.cli.render.text import fields, short, table, when
+from spl.cli.render.text import fields, outline, short, table, when
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,8 +169,6 @@ def _render_closed(document: RunsClosed) -> str:
 
 
 def _render(document: RunDocument) -> str:
-    from spl.codec.jsontext import format_json  # noqa: PLC0415 - imported when called
-
     run = document.run
     return fields(
         [
@@ -181,8 +179,8 @@ def _render(document: RunDocument) -> str:
             ("facet", run.facet.hex()),
             ("at", when(run.at)),
             ("cost", usd(run.cost_nusd)),
-            ("start", format_json(document.start, indent=2)),
-            ("end", format_json(document.end, indent=2) if document.end else "open"),
+            ("start", outline(document.start)),
+            ("end", outline(document.end) if document.end else "open"),
             ("blobs", ", ".join(document.blobs) or None),
         ]
     )

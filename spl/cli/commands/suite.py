@@ -9,7 +9,7 @@ import typer
 from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel, read_file
 from spl.cli.output import emit
-from spl.cli.render.text import fields, short, table
+from spl.cli.render.text import fields, outline, short, table
 
 if TYPE_CHECKING:
     from spl.contracts.suites import CaseDocument, SuiteDocument, SuiteList
@@ -147,8 +147,6 @@ def _render_list(document: SuiteList) -> str:
 
 
 def _render_case(document: CaseDocument) -> str:
-    from spl.codec.jsontext import format_json  # noqa: PLC0415 - imported when called
-
     case = document.case
     return fields(
         [
@@ -159,6 +157,6 @@ def _render_case(document: CaseDocument) -> str:
             ("tags", ", ".join(case.tags) or None),
             ("fixture", case.fixture),
             ("goal", document.goal),
-            ("expect", format_json(document.expect, indent=2)),
+            ("expect", outline(document.expect)),
         ]
     )

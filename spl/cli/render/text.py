@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from spl.cli.sanitize import visible
 
@@ -49,10 +50,43 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> str:
-    """Return aligned `name  value` lines; absent values are left out."""
+    """Return aligned `name  value` lines; absent values are left out.
+
+    Further lines of a value stand below its first, so that no text can pass for a field of its own.
+    """
     shown = [(name, visible(str(value), lines=True)) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in shown), default=0)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+    below = "\n" + " " * (width + 2)
+    return "\n".join(f"{name:<{width}}  {value.replace(chr(10), below)}" for name, value in shown)
+
+
+def outline(value: Mapping[str, object]) -> str:
+    """Return a map as `path  value` lines: decimals as numbers, ids as digits, lists of plain values on one line."""
+    return fields(_leaves("", value)) if value else "(empty)"
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, Mapping) and set(value) == {"dec"}:
+        mantissa, exponent = value["dec"]
+        yield path, format(Decimal(mantissa).scaleb(exponent), "f")
+    elif isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _leaves(f"{path}.{visible(str(key))}" if path else visible(str(key)), item)
+    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
+        for i, item in enumerate(value):
+            yield from _leaves(f"{path}[{i}]", item)
+    elif isinstance(value, list | tuple):
+        yield path, ", ".join(map(_plain, value)) or "(none)"
+    else:
+        yield path, _plain(value)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "(empty)" if value == {} else str(value)
 
 
 def _block(headers: Sequence[str], row: Sequence[str]) -> str:
