@@ -69,6 +69,17 @@ def emit_error(error: SplError) -> None:
         sys.stderr.write(f"hint: {visible(error.hint, lines=True)}\n")
 
 
+def progress(what: str) -> Callable[[int, int], None]:
+    """Return a function that shows how much is done, on standard error and only on a terminal."""
+
+    def show(done: int, of: int) -> None:
+        end = "\r\x1b[K" if done == of else ""
+        sys.stderr.write(f"\r{what}: {done:,} of {of:,}{end}")
+        sys.stderr.flush()
+
+    return show if sys.stderr.isatty() else lambda _done, _of: None
+
+
 def _painted(text: str) -> str:
     """Return text with its arrows in colour; colour comes last, so that it does not count in a table's widths."""
     if ("▲" not in text and "▼" not in text) or not _coloured(sys.stdout.isatty()):

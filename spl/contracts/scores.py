@@ -124,7 +124,7 @@ class HistoryLine(Part, frozen=True):
 
 
 class HistorySuite(Part, frozen=True):
-    """The history on one suite, by facet in order of first appearance."""
+    """The history on one suite under the latest revision that was scored, by facet in order of first appearance."""
 
     suite: RecordId
     name: str

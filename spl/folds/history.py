@@ -46,7 +46,7 @@ class FacetInput(Struct, frozen=True):
 
 
 def suite_history(
-    suite: tuple[RecordId, str, int],
+    suite: tuple[RecordId, str],
     definitions: Sequence[DefinitionInput],
     facets: Sequence[FacetInput],
     scores: Sequence[ScoreInput],
@@ -54,7 +54,7 @@ def suite_history(
     """Return the history on one suite.
 
     Args:
-        suite: Its id, its name, and how many cases it has now.
+        suite: Its id and its name.
         definitions: All of the actor's, in log order.
         facets: One for each facet of those, in order of first appearance.
         scores: The scores on this suite, in log order; at least one.
@@ -65,7 +65,9 @@ def suite_history(
     lines = [
         line(facet, definitions, looks.count(facet.facet), latest) for facet in facets if facet.facet in looks
     ]
-    return HistorySuite(suite=suite[0], name=suite[1], revision=Digest(revision), cases=suite[2], lines=lines)
+    axis = scores[-1].body.structure
+    cases = axis.covered + axis.ungraded + axis.no_run  # of this revision: the suite may have moved on
+    return HistorySuite(suite=suite[0], name=suite[1], revision=Digest(revision), cases=cases, lines=lines)
 
 
 def line(

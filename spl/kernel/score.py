@@ -298,11 +298,9 @@ def _suite_history(
     facets: list[FacetInput],
     scores: list[ScoreRow],
 ) -> HistorySuite:
-    view = kernel.log
-    cases = len(view.cases(suite.id))
     mine = [row for row in scores if row.suite == suite.id]
     inputs = [_score_input(kernel, row) for row in mine]
-    return suite_history((suite.id, suite.name, cases), definitions, facets, inputs)
+    return suite_history((suite.id, suite.name), definitions, facets, inputs)
 
 
 def _score_input(kernel: Kernel, row: ScoreRow) -> ScoreInput:

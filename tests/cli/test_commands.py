@@ -259,6 +259,8 @@ def test_the_history_has_an_arrow_and_a_sparkline_for_each_axis(scored: Shell) -
         r"5/6 83\.3% \[43\.6%, 97\.0%\] +▲ \+50\.0 +2/6 33\.3% \[9\.7%, 70\.0%\] +▼ -50\.0", text
     )
     assert re.search(r"structure +▃▇\nsubstance +▇▃", text)
+    scored.text("suite", "retire", "smoke", "add-flag", "--reason", "old")
+    assert "smoke  6 cases  revision " + suite["revision"][:12] in scored.text("eval", "history", "coder")
 
 
 def test_a_preference_is_recorded_folded_and_retracted(scored: Shell) -> None:

@@ -238,6 +238,12 @@ def test_a_narrow_terminal_shows_blocks_and_a_wide_one_a_table(spl: Spl, tmp_pat
     assert narrow[2].split() == ["definitions", "0"]
 
 
+def test_progress_shows_on_a_terminal_and_is_wiped(spl: Spl, tmp_path: Path) -> None:
+    spl("actor", "add", "coder")
+    assert "\rverify: 1 of 1\r\x1b[K" in on_terminal(tmp_path, "verify")
+    assert spl("verify").err == ""
+
+
 def test_following_the_log_ends_quietly_when_it_is_interrupted(spl: Spl, tmp_path: Path) -> None:
     spl("actor", "add", "first")
     with subprocess.Popen(

@@ -10,7 +10,7 @@ import typer
 
 from spl.cli.commands.single import single
 from spl.cli.context import current, kernel, read_file
-from spl.cli.output import emit, write
+from spl.cli.output import emit, progress, write
 from spl.cli.render.text import fields, outline, short, table, when
 from spl.cli.sanitize import visible
 
@@ -136,7 +136,7 @@ def verify(
     home = kernel()
     if rebuild:
         rebuild_projections(home)
-    document = verify_home(home, signatures=signatures)
+    document = verify_home(home, signatures=signatures, progress=progress("verify"))
     emit(document, _render_verify)
     if not document.ok:
         from spl.errors import DamagedError  # noqa: PLC0415 - only when something is wrong
