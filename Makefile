@@ -38,8 +38,9 @@ imports: install
 	$(BIN)/lint-imports
 
 cov: install
-	COVERAGE_CORE=sysmon $(BIN)/coverage erase
-	$(BIN)/python -m pytest -n 2 --cov
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 docs: install

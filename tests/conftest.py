@@ -88,8 +88,7 @@ def spl(tmp_path: Path) -> Callable[..., Ran]:
             "HOME": str(tmp_path),
             "LC_ALL": "C.UTF-8",
         }
-        if "COVERAGE_PROCESS_START" in os.environ:
-            environment["COVERAGE_PROCESS_START"] = os.environ["COVERAGE_PROCESS_START"]
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
         done = subprocess.run(
             [sys.executable, "-m", "spl", *words],
             input=stdin,

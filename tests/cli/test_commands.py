@@ -166,6 +166,75 @@ def test_a_suite_is_filled_shown_and_emptied(shell: Shell) -> None:
     assert shell.refused("suite", "retire", "smoke", "nothing", "--reason", "x")["code"] == "unknown_name"
 
 
+SUITE = {
+    "id": "mending",
+    "name": "Mending",
+    "tasks": [
+        {
+            "id": "greet",
+            "name": "Greet",
+            "prompt": "Mend the greeting.",
+            "workspaceFixture": "greet",
+            "expectedChangedFiles": ["hello.py"],
+            "verificationCommands": [{"id": "tests", "name": "Tests", "command": ["python", "test.py"]}],
+        }
+    ],
+}
+
+
+def test_a_suite_file_is_taken_over_with_its_fixtures(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "greet").mkdir()
+    (tmp_path / "greet" / "hello.py").write_text("print('helo')\n")
+    (tmp_path / "suite.json").write_text(json.dumps(SUITE))
+    first = shell.document("suite", "import", "suite.json")
+    assert (first["suite"]["name"], first["added"], first["cases"][0]["fixture"]) == (
+        "mending",
+        ["greet"],
+        "greet",
+    )
+    assert "1 unchanged" in shell.text("suite", "import", "suite.json")
+    (tmp_path / "greet" / "hello.py").write_text("print('hullo')\n")
+    assert shell.document("suite", "import", "suite.json")["replaced"] == ["greet"]
+    named = shell.document("suite", "import", "suite.json", "--name", "other")
+    assert named["suite"]["name"] == "other"
+
+
+def test_a_suite_file_is_refused_with_all_its_problems(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "suite.json").write_text('{"id": "", "name": "", "tasks": []}')
+    message = shell.refused("suite", "import", "suite.json")["message"]
+    for problem in ("suite id is required", "suite name is required", "tasks must not be empty"):
+        assert problem in message
+    assert not (tmp_path / "home" / "log.db").exists() or shell.document("status")["size"] == 0
+
+
+def test_a_score_says_what_it_left_out_and_how_repeats_read(shell: Shell, tmp_path: Path) -> None:
+    def run(case: str, ended: str, outcome: str) -> str:
+        return json.dumps({"case": case, "status": ended, "results": [{"id": "tests", "status": outcome}]})
+
+    shell.text("actor", "add", "coder")
+    assert "no scores yet" in shell.text("eval", "history", "coder")
+    shell.text("suite", "create", "smoke")
+    shell.text("suite", "add", "smoke", "cases.json")
+    shell.text("definition", "install", "coder", "v1.toml")
+    lines = [
+        run("add-flag", "completed", "pass"),
+        run("add-flag", "failed", "fail"),
+        run("fix-off-by-one", "cancelled", "error"),
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(lines))
+    shell.text("run", "import", "r.jsonl", "--actor", "coder")
+    shell.text("definition", "propose", "coder", "v2.toml")
+    text = shell.text("eval", "score", "smoke", "--actor", "coder", "--definition", "incumbent")
+    assert re.search(r"substance +1/2 50\.0% mean of cases", text)
+    assert "covers 1 of 6 cases; 1 ungraded, 4 without a run; between 8.3% and 91.7% if they ran" in text
+    assert "pass@2 100.0%, pass^2 0.0%" in text
+    assert "tool calls unknown in 2" in text
+    assert re.search(r"cost +unknown; requests: 0 priced, 3 unpriced", text) or "n/a" in text
+    assert "not scored: 6834f392d1c6 (scripted-coder 2 sample-small)" in shell.text(
+        "eval", "history", "coder"
+    )
+
+
 def test_runs_are_imported_once_and_listed(scored: Shell) -> None:
     again = scored.document("run", "import", "runs-v1.jsonl", "--actor", "coder")
     assert (again["appended"], again["already_there"]) == (0, 6)
@@ -272,12 +341,15 @@ def test_a_preference_is_recorded_folded_and_retracted(scored: Shell) -> None:
     assert "asks first" in scored.text("verdict", "list")
     facets = {tally["facet"]: tally["won"] for tally in scored.document("verdict", "list")["facets"]}
     assert facets[listed[0]["facet"]] == {"substance": 1}
+    text = scored.text("judge", second, "over", first, "--basis", "on the whole", "--loser-feature", "slow")
+    assert re.search(r"axis +unspecified", text)
+    scored.text("verdict", "retract", text.split()[1], "--reason", "no")
     assert "1-0" in scored.text("eval", "history", "coder")
     retracted = scored.document("verdict", "retract", verdict["id"], "--reason", "a slip")
     assert len(retracted["retraction"]) == 64
     after = scored.document("verdict", "list", "--actor", "coder")
-    assert [part["retracted"] for part in after["verdicts"]] == [True]
-    assert after["excluded"] == {"retracted": 1}
+    assert [part["retracted"] for part in after["verdicts"]] == [True, True]
+    assert after["excluded"] == {"retracted": 2}
 
 
 @pytest.mark.parametrize(
@@ -328,7 +400,8 @@ def test_a_record_is_shown_and_its_bytes_printed(scored: Shell, spl: Spl) -> Non
 
 
 def test_raw_bytes_are_the_record_and_nothing_else(scored: Shell, tmp_path: Path) -> None:
-    assert scored.document("log", "--kind", "acme.note.v1")["entries"] == []
+    (tmp_path / "first.json").write_text('{"kind": "acme.note.v1", "body": {"text": "x"}}')
+    assert re.search(r"kind +acme\.note\.v1", scored.text("put", "first.json"))
     (tmp_path / "note.json").write_text('{"kind": "acme.note.v1", "body": {"rate": 0.70, "text": "ä"}}')
     put = scored.document("put", "note.json")
     assert put["kind"] == "acme.note.v1"
@@ -411,6 +484,7 @@ def test_the_reference_commands_list_kinds_errors_and_schemas(shell: Shell, tmp_
     assert shell.text("schema").split() == names
     assert json.loads(shell.text("schema", "core.run.end.v1")) == SCHEMAS["core.run.end.v1"]
     assert shell.document("schema", "--write", "out")["written_to"] == "out"
+    assert shell.text("schema", "--write", "out") == f"{len(SCHEMAS)} schemas in out\n"
     assert {path.stem for path in (tmp_path / "out").iterdir()} == set(SCHEMAS)
 
 

@@ -29,7 +29,7 @@ run({words!r})
 
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "COVERAGE_PROCESS_START") if name in os.environ}
+    kept = {n: value for n, value in os.environ.items() if n == "PATH" or n.startswith("COVERAGE_")}
     return {**kept, "SPL_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", **more}
 
 
@@ -127,7 +127,7 @@ def test_neither_help_nor_version_loads_the_store_or_the_codec() -> None:
     )
     for words in (["--help"], ["--version"], ["stauts"]):
         done = subprocess.run(
-            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+            [sys.executable, "-c", code, *words], env={}, capture_output=True, text=True, check=True
         )
         assert done.stdout.splitlines()[-1] == "[]"
 
@@ -236,6 +236,13 @@ def test_a_narrow_terminal_shows_blocks_and_a_wide_one_a_table(spl: Spl, tmp_pat
     narrow = on_terminal(tmp_path, "actor", "list", columns=40).splitlines()
     assert narrow[0].split() == ["actor", "coder"]
     assert narrow[2].split() == ["definitions", "0"]
+
+
+def test_following_up_to_a_position_ends_there(spl: Spl) -> None:
+    spl("actor", "add", "coder")
+    followed = spl("log", "--follow", "--to", "1")
+    assert (followed.status, followed.err) == (0, "")
+    assert followed.out.split()[2] == "core.actor.v1"
 
 
 def test_progress_shows_on_a_terminal_and_is_wiped(spl: Spl, tmp_path: Path) -> None:
