@@ -8,9 +8,17 @@ from typing import Any
 from spl.contracts.verdicts import VerdictDocument, VerdictList, VerdictPart
 from spl.errors import ConflictError, InputError
 from spl.folds.verdicts import verdicts as fold_verdicts
+from spl.ids import RecordId, is_prefix
 from spl.kernel.content import fit, unfold_text
 from spl.kernel.home import Kernel
-from spl.kernel.names import record_of, resolve_actor, resolve_record
+from spl.kernel.names import (
+    INCUMBENT,
+    LATEST,
+    record_of,
+    resolve_actor,
+    resolve_definition,
+    resolve_record,
+)
 from spl.records.envelope import Draft, Record
 from spl.records.registry import DEFINITION, RUN_END, RUN_START, SCORE, VERDICT
 from spl.records.verdicts import PairVerdict, Retraction
@@ -19,21 +27,26 @@ from spl.store.log import Transaction, VerdictRow, View
 JUDGED = (RUN_START, RUN_END, SCORE, DEFINITION)
 
 
-def judge(kernel: Kernel, winner: str, loser: str, verdict: PairVerdict) -> VerdictDocument:
+def judge(
+    kernel: Kernel, winner: str, loser: str, verdict: PairVerdict, *, actor: str | None = None
+) -> VerdictDocument:
     """Append the preference of one record over another, signed by the operator.
 
     Args:
         kernel: The open home.
-        winner: The preferred run, score or definition: an id or prefix.
+        winner: The preferred run, score or definition: an id or prefix; of a definition also its facet, `incumbent`
+            or `latest`.
         loser: The other.
         verdict: What the winner had, what the loser had, why, and the axis that it is about.
+        actor: Whose definition `incumbent`, `latest` or a shared facet means.
 
     Raises:
         UnknownIdError, AmbiguousIdError: A side is not there.
         InputError: The sides are one record, or cannot be judged; a feature is blank, repeated or on both sides; or
             there is neither a feature nor a basis.
     """
-    won, lost = resolve_record(kernel.log, winner), resolve_record(kernel.log, loser)
+    owner = None if actor is None else resolve_actor(kernel.log, actor).id
+    won, lost = _side(kernel.log, winner, owner), _side(kernel.log, loser, owner)
     if won.id == lost.id:
         raise InputError("a record cannot be preferred to itself")
     for record in (won, lost):
@@ -52,6 +65,12 @@ def judge(kernel: Kernel, winner: str, loser: str, verdict: PairVerdict) -> Verd
         return VerdictDocument(id=entry.id, verdict=_part(kernel, tx, row))
 
     return kernel.transact(append)
+
+
+def _side(view: View, text: str, actor: RecordId | None) -> Record:
+    if text in (INCUMBENT, LATEST) or (is_prefix(text) and view.facets(text) and not view.resolve(text)):
+        return record_of(view, resolve_definition(view, text, actor).id)
+    return resolve_record(view, text)
 
 
 def _check_features(features: Sequence[str], loser_features: Sequence[str], basis: str | None) -> None:

@@ -18,13 +18,16 @@ app = group("Preferences: list and retract them.\n\nExample: spl verdict list")
 
 
 def judge(
-    winner: str = typer.Argument(help="The preferred run, score or definition."),
+    winner: str = typer.Argument(
+        help="The preferred run, score or definition: id, facet, prefix, incumbent, latest."
+    ),
     over: str = typer.Argument(metavar="over", help="The word over."),
     loser: str = typer.Argument(help="The other."),
     feature: list[str] = typer.Option([], help="What the winner had; may be repeated."),
     loser_feature: list[str] = typer.Option([], help="What the loser had; may be repeated."),
     basis: str | None = typer.Option(None, help="Why, in words."),
     axis: str | None = typer.Option(None, help="structure or substance."),
+    actor: str | None = typer.Option(None, help="Whose definition incumbent or latest means."),
 ) -> None:
     """Record that one record is preferred over another, with what differed.
 
@@ -39,7 +42,7 @@ def judge(
     if axis is not None and axis not in ("structure", "substance"):
         raise UsageError(f"--axis is structure or substance, not {axis!r}")
     verdict = PairVerdict(features=feature, loser_features=loser_feature, basis=basis, axis=axis)  # type: ignore[arg-type]
-    emit(judge_pair(kernel(create=True), winner, loser, verdict), _render)
+    emit(judge_pair(kernel(create=True), winner, loser, verdict, actor=actor), _render)
 
 
 @app.command("list", epilog=COMMON)
