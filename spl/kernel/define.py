@@ -62,7 +62,10 @@ def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = N
         parsed = jsontext.parse(data, what=name)
     if not isinstance(parsed, dict):
         raise schema_error(name, [("$", "a definition is a map")])
-    behaviour = jsontext.to_record_value(parsed)
+    try:
+        behaviour = jsontext.to_record_value(parsed)
+    except EncodingError as error:
+        raise EncodingError(f"{name}: {error.message}") from error
     assert isinstance(behaviour, dict)  # noqa: S101 - a map stays a map
     contents: dict[BlobId, bytes] = {}
     _name_files(behaviour, pins or {}, contents)

@@ -38,10 +38,13 @@ def verify(
     """
     state = _Verification(log, blobs, signatures=signatures)
     size = log.size()
-    for done, entry in enumerate(log.scan(Selection(stop=size))):
-        state.entry(entry)
-        if done % _PROGRESS_EVERY == 0:
-            progress(done, size)
+    try:
+        for done, entry in enumerate(log.scan(Selection(stop=size))):
+            state.entry(entry)
+            if done % _PROGRESS_EVERY == 0:
+                progress(done, size)
+    except sqlite3.DatabaseError as error:
+        state.stopped(error)
     progress(size, size)
     return state.document(size)
 
@@ -58,6 +61,11 @@ class _Verification:
 
     def _fault(self, check: str, message: str, entry: Entry) -> None:
         self._faults.append(Finding(check=check, message=message, position=entry.position, id=entry.id.hex()))
+
+    def stopped(self, error: sqlite3.DatabaseError) -> None:
+        """Note that the entries could not be read to their end."""
+        finding = Finding(check="database", message=f"cannot be read on: {error}", position=self._next)
+        self._faults.append(finding)
 
     def entry(self, entry: Entry) -> None:
         """Check one entry; they come in order."""
@@ -105,16 +113,32 @@ class _Verification:
             if found is None or found.position >= entry.position:
                 self._fault("reference", f"{target.hex()} does not stand before it", entry)
         for blob in record.blobs:
-            if blob.h in self._named:
-                continue
-            self._named.add(blob.h)
-            try:
-                size = len(self._blobs.get(blob.h))
-            except SplError as error:
-                self._fault("blob", error.message, entry)
-            else:
-                if size != blob.n:
-                    self._fault("blob", f"the blob {blob.h.hex()} has {size} bytes, not {blob.n}", entry)
+            self._blob(blob.h, blob.n, entry)
+            if blob.r == "tree" and blob.h in self._blobs:
+                self._tree_files(blob.h, entry)
+
+    def _blob(self, blob: BlobId, size: int | None, entry: Entry) -> None:
+        if blob in self._named:
+            return
+        self._named.add(blob)
+        try:
+            found = len(self._blobs.get(blob))
+        except SplError as error:
+            self._fault("blob", error.message, entry)
+        else:
+            if size not in (None, found):
+                self._fault("blob", f"the blob {blob.hex()} has {found} bytes, not {size}", entry)
+
+    def _tree_files(self, manifest: BlobId, entry: Entry) -> None:
+        """Check the files of a fixture, which only its manifest names."""
+        try:
+            files = digest.decode_tree(self._blobs.get(manifest))
+        except SplError as error:
+            self._fault("blob", f"the fixture's manifest {manifest.hex()}: {error.message}", entry)
+            return
+        for file in files:
+            if file.blob is not None:
+                self._blob(file.blob, None, entry)
 
     def document(self, size: int) -> VerifyDocument:
         """Check what stands beside the entries, and return all findings."""
@@ -142,11 +166,8 @@ class _Verification:
         )
 
     def _orphan(self, blob: BlobId) -> None:
-        """Note a blob that no record names directly: a file of a fixture, or left by a crash."""
-        try:
-            self._blobs.get(blob)
-        except SplError as error:
-            self._faults.append(Finding(check="blob", message=error.message, id=blob.hex()))
+        """Note a blob that no record names: left by a crash between the blob and its record."""
+        self._notices.append(Finding(check="blob", message="orphaned: no record names it", id=blob.hex()))
 
 
 def _database_faults(log: SqliteLog) -> Iterator[Finding]:
@@ -163,8 +184,12 @@ def _projection_faults(log: SqliteLog) -> Iterator[Finding]:
     def digests() -> dict[str, bytes]:
         return {table: _table_digest(log, table) for table in schema.PROJECTION_TABLES if table != "p_hashes"}
 
-    before = digests()
-    after = log.rebuilt(digests)
+    try:
+        before = digests()
+        after = log.rebuilt(digests)
+    except (SplError, sqlite3.DatabaseError) as error:
+        yield Finding(check="projection", message=f"cannot be derived from the entries: {error}")
+        return
     for table, rows in before.items():
         if rows != after[table]:
             yield Finding(check="projection", message=f"{table} is not what the entries say")
