@@ -61,7 +61,7 @@ def judge(
     def append(tx: Transaction) -> VerdictDocument:
         refs = {"winner": (won.id,), "loser": (lost.id,)}
         entry = tx.append(Draft(body=fitted, by=kernel.operator, refs=refs, blobs=blobs))
-        row = next(row for row in tx.verdicts() if row.id == entry.id)
+        row = next(tx.verdicts(verdict=entry.id))
         return VerdictDocument(id=entry.id, verdict=_part(kernel, tx, row))
 
     return kernel.transact(append)
@@ -107,7 +107,7 @@ def retract(kernel: Kernel, text: str, reason: str) -> VerdictDocument:
             raise ConflictError(f"the verdict {record.id.hex()[:12]} was retracted before")
         draft = Draft(body=Retraction(reason=reason), by=kernel.operator, refs={"verdict": (record.id,)})
         entry = tx.append(draft)
-        row = next(row for row in tx.verdicts() if row.id == record.id)
+        row = next(tx.verdicts(verdict=record.id))
         return VerdictDocument(id=record.id, verdict=_part(kernel, tx, row), retraction=entry.id)
 
     return kernel.transact(append)

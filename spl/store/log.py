@@ -185,8 +185,10 @@ class View(Protocol):
     ) -> list[ScoreRow]:
         """Return the scores that match."""
 
-    def verdicts(self, *, facet: Facet | None = None) -> Iterator[VerdictRow]:
-        """Yield the verdicts, or those that a facet won or lost."""
+    def verdicts(
+        self, *, facet: Facet | None = None, verdict: RecordId | None = None
+    ) -> Iterator[VerdictRow]:
+        """Yield the verdicts, or those that a facet won or lost, or the one with an id."""
 
 
 class Transaction(View, Protocol):

@@ -141,8 +141,14 @@ class _MemoryView:
             if actor in (None, row.actor) and suite in (None, row.suite) and facet in (None, row.facet)
         ]
 
-    def verdicts(self, *, facet: Facet | None = None) -> Iterator[VerdictRow]:
-        return (row for row in self._state.verdicts if facet in (None, row.winner, row.loser))
+    def verdicts(
+        self, *, facet: Facet | None = None, verdict: RecordId | None = None
+    ) -> Iterator[VerdictRow]:
+        return (
+            row
+            for row in self._state.verdicts
+            if facet in (None, row.winner, row.loser) and verdict in (None, row.id)
+        )
 
 
 class _MemoryTransaction(_MemoryView):

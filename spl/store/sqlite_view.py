@@ -273,14 +273,22 @@ class SqliteView:
             for rid, position, of, by, found in self._rows(query, arguments)
         ]
 
-    def verdicts(self, *, facet: Facet | None = None) -> Iterator[VerdictRow]:
-        """Yield the verdicts, or those that a facet won or lost."""
-        condition = "" if facet is None else "WHERE v.winner = ?1 OR v.loser = ?1"
+    def verdicts(
+        self, *, facet: Facet | None = None, verdict: RecordId | None = None
+    ) -> Iterator[VerdictRow]:
+        """Yield the verdicts, or those that a facet won or lost, or the one with an id."""
+        condition = "1"
+        arguments: list[Any] = []
+        if facet is not None:
+            condition, arguments = "(v.winner = ? OR v.loser = ?)", [facet, facet]
+        if verdict is not None:
+            condition += " AND v.position = ?"
+            arguments.append(self._place(verdict))
         query = (
             "SELECT e.id, v.position, v.winner, v.loser FROM p_verdicts v JOIN entries e USING (position) "  # noqa: S608
-            f"{condition} ORDER BY v.position"
+            f"WHERE {condition} ORDER BY v.position"
         )
-        for rid, position, winner, loser in self._rows(query, () if facet is None else (facet,)):
+        for rid, position, winner, loser in self._rows(query, arguments):
             yield VerdictRow(
                 id=RecordId(rid),
                 position=position,
