@@ -11,7 +11,17 @@ import msgspec
 from spl.contracts.document import Document
 from spl.records.registry import KINDS
 
-_MODULES: Final = ("actors", "records", "reference", "runs", "scores", "suites", "verdicts", "verify")
+_MODULES: Final = (
+    "actors",
+    "comparison",
+    "records",
+    "reference",
+    "runs",
+    "scores",
+    "suites",
+    "verdicts",
+    "verify",
+)
 _ID_BYTES: Final = 32
 
 

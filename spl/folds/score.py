@@ -204,16 +204,17 @@ def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> Rates:
             tally[1] += 1
     if not tallies:
         return Rates(False, None, None, None, None, None, [], [])
-    per_case = [Fraction(passed, of) for passed, of in tallies.values()]
-    repeats = any(of > 1 for _, of in tallies.values())
-    total = sum(per_case, Fraction())
+    shapes = Counter((passed, of) for passed, of in tallies.values())  # few, however many cases there are
+    per_case = [Fraction(passed, of) for (passed, of), cases_of in shapes.items() for _ in range(cases_of)]
+    repeats = any(of > 1 for _, of in shapes)
+    total = sum((Fraction(passed, of) * cases_of for (passed, of), cases_of in shapes.items()), Fraction())
     mean = total / len(per_case)
     interval = (
         statistics.clustered(per_case)
         if repeats
         else statistics.wilson(sum(passed for passed, _ in tallies.values()), len(per_case))
     )
-    smallest = min(of for _, of in tallies.values())
+    draws = range(1, min(of for _, of in shapes) + 1) if repeats else ()
     return Rates(
         repeats=repeats,
         rate=statistics.rounded(float(mean)),
@@ -221,20 +222,16 @@ def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> Rates:
         high=statistics.rounded(interval.high) if interval else None,
         worst=statistics.rounded(float(total / cases)),
         best=statistics.rounded(float((total + cases - len(per_case)) / cases)),
-        pass_at=[_mean_over(tallies, statistics.pass_at, k) for k in range(1, smallest + 1)]
-        if repeats
-        else [],
-        pass_all=[_mean_over(tallies, statistics.pass_all, k) for k in range(1, smallest + 1)]
-        if repeats
-        else [],
+        pass_at=[_mean_over(shapes, statistics.pass_at, k) for k in draws],
+        pass_all=[_mean_over(shapes, statistics.pass_all, k) for k in draws],
     )
 
 
 def _mean_over(
-    tallies: dict[CaseFacet, list[int]], chance: Callable[[int, int, int], Fraction], k: int
+    shapes: Counter[tuple[int, int]], chance: Callable[[int, int, int], Fraction], k: int
 ) -> float:
-    values = [chance(of, passed, k) for passed, of in tallies.values()]
-    return statistics.rounded(float(sum(values, Fraction()) / len(values)))
+    total = sum((chance(of, passed, k) * cases for (passed, of), cases in shapes.items()), Fraction())
+    return statistics.rounded(float(total / shapes.total()))
 
 
 def recovered(graded: Sequence[GradedRun]) -> list[str]:

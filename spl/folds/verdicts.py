@@ -27,7 +27,9 @@ def verdicts(parts: Iterable[VerdictPart]) -> VerdictList:
             won.setdefault(part.winner_facet, Counter())[axis] += 1
         if part.loser_facet is not None:
             lost.setdefault(part.loser_facet, Counter())[axis] += 1
-    excluded = Counter("retracted" if part.retracted else "foreign" for part in listed if part not in counted)
+    excluded = Counter(
+        "retracted" if part.retracted else "foreign" for part in listed if part.retracted or part.foreign
+    )
     return VerdictList(
         verdicts=listed,
         facets=[
@@ -35,7 +37,7 @@ def verdicts(parts: Iterable[VerdictPart]) -> VerdictList:
             for facet in dict.fromkeys([*won, *lost])
         ],
         features=_features(counted),
-        cycles=_cycles(counted),
+        cycles=cycles(counted),
         excluded=dict(excluded),
     )
 
@@ -47,8 +49,8 @@ def _features(counted: list[VerdictPart]) -> list[FeatureTally]:
     return [FeatureTally(feature=name, won=won[name], lost=lost[name]) for name in names]
 
 
-def _cycles(counted: list[VerdictPart]) -> list[list[Facet]]:
-    """Return the strongly connected groups of more than one facet, sorted."""
+def cycles(counted: Iterable[VerdictPart]) -> list[list[Facet]]:
+    """Return the groups of facets of which each is preferred, directly or not, to every other; sorted."""
     beats: dict[Facet, set[Facet]] = {}
     for part in counted:
         if part.winner_facet and part.loser_facet and part.winner_facet != part.loser_facet:
