@@ -86,7 +86,7 @@ class ScoreReport(Camel, frozen=True, tag_field="contract", tag="splice.agenteva
 class Stage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One stage that the agent reported in its final event."""
 
-    name: str = ""
+    name: str
     status: str
     iteration: int
     provider: str = ""
@@ -108,7 +108,6 @@ class UsageSample(Camel, frozen=True):
     output_tokens: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    total_tokens: int = 0
     cached_input_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
@@ -116,8 +115,8 @@ class UsageSample(Camel, frozen=True):
     model: str = ""
     api_model: str = ""
     stage: str = ""
-    iteration: int = 0
-    usage_sequence: int = 0
+    iteration: int | None = None
+    usage_sequence: int | None = None
     usage_reported: bool | None = None
     cost_usd: float | None = None
     cost_status: str = ""
