@@ -34,7 +34,7 @@ class Camel(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel
     """A part whose fields are published in camel case."""
 
 
-class CheckResult(Camel, frozen=True):
+class CheckResult(Camel, frozen=True, kw_only=True):
     """One result of a score report; `exit_code` is absent when the command did not run."""
 
     id: str
@@ -56,7 +56,7 @@ class CheckResult(Camel, frozen=True):
     missing_events: list[str] = []
 
 
-class ReportSummary(Camel, frozen=True):
+class ReportSummary(Camel, frozen=True, kw_only=True):
     """How many results there are of each status."""
 
     total: int
@@ -66,7 +66,7 @@ class ReportSummary(Camel, frozen=True):
     errors: int
 
 
-class ScoreReport(Camel, frozen=True, tag_field="contract", tag="splice.agenteval.report.v1"):
+class ScoreReport(Camel, frozen=True, kw_only=True, tag_field="contract", tag="splice.agenteval.report.v1"):
     """The score of one workspace; `changed_files` is null when nothing was looked at.
 
     `changed_by_checks` (an addition) names what the verification commands themselves changed.
@@ -101,7 +101,7 @@ class Stage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     latency_ms: int
 
 
-class UsageSample(Camel, frozen=True):
+class UsageSample(Camel, frozen=True, kw_only=True):
     """One usage event after accounting."""
 
     input_tokens: int = 0
@@ -127,14 +127,14 @@ class UsageSample(Camel, frozen=True):
     unpriced_reason: str = ""
 
 
-class Attempt(Camel, frozen=True):
+class Attempt(Camel, frozen=True, kw_only=True):
     """An earlier attempt at a row, whose agent could not be started (an addition)."""
 
     error: str
     latency_ms: int = 0
 
 
-class AgentResult(Camel, frozen=True):
+class AgentResult(Camel, frozen=True, kw_only=True):
     """What the agent did; -1 is the exit code of one that did not end by itself."""
 
     exit_code: int
@@ -155,7 +155,7 @@ class AgentResult(Camel, frozen=True):
     attempts: list[Attempt] = []
 
 
-class BenchTask(Camel, frozen=True):
+class BenchTask(Camel, frozen=True, kw_only=True):
     """One row of a benchmark: a task under a model. `cost_usd` is a number only when every sample is priced."""
 
     task_id: str
@@ -176,7 +176,7 @@ class BenchTask(Camel, frozen=True):
     cost_usd: float | None
 
 
-class BenchSummary(Camel, frozen=True):
+class BenchSummary(Camel, frozen=True, kw_only=True):
     """The figures over all rows."""
 
     total_tasks: int
@@ -203,7 +203,7 @@ class BenchSummary(Camel, frozen=True):
     mean_latency_ms: int = 0
 
 
-class Benchmark(Camel, frozen=True, tag_field="contract", tag="splice.agenteval.benchmark.v2"):
+class Benchmark(Camel, frozen=True, kw_only=True, tag_field="contract", tag="splice.agenteval.benchmark.v2"):
     """All rows of a benchmark, task-major."""
 
     suite_id: str

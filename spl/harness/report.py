@@ -85,7 +85,7 @@ def harness_error(suite_id: str, task_id: str, message: str) -> ScoreReport:
     return score_report(suite_id, task_id, [result], None, error=message)
 
 
-def agent_result(
+def agent_result(  # noqa: PLR0913 - the fields of the published result
     *,
     exit_code: int,
     stdout: Text = "",
@@ -120,7 +120,7 @@ def agent_result(
     )
 
 
-def bench_task(
+def bench_task(  # noqa: PLR0913 - as above
     task_id: str,
     model: str,
     *,
@@ -334,7 +334,7 @@ def head(text: Text) -> str:
         data += chunk
         if len(data) > MAX_REASON:
             break
-    return bytes(data).decode("utf-8", "spl-each-byte")
+    return bytes(data[:MAX_REASON]).decode("utf-8", "surrogateescape")
 
 
 def with_report_path(document: EvalDocument, directory: str) -> EvalDocument:

@@ -161,7 +161,7 @@ def priced(sample: UsageSample) -> UsageSample:
     model = model_name(sample)
     if not model:
         return _unpriced(sample, "model identity is missing")
-    if sample.cost_status == UNPRICED or sample.cost_status == ERROR:
+    if sample.cost_status in {UNPRICED, ERROR}:
         return sample
     if sample.cost_usd is not None:
         if sample.cost_usd < 0:
@@ -285,7 +285,7 @@ def final_stages(text: object) -> list[Stage]:
         value = json.loads(text, object_pairs_hook=Pairs, parse_int=_stage_integer)
         if not isinstance(value, Pairs):
             return []
-        stages = dict((key.lower(), item) for key, item in value).get("stages")
+        stages = {key.lower(): item for key, item in value}.get("stages")
         if type(stages) is not list:
             return []
         return [_stage(item) for item in stages]
