@@ -125,7 +125,7 @@ def eval_words(words: list[str]) -> list[str] | None:
     if rest[:1] != ["eval"]:
         return None
     behind = rest[1:]
-    if behind and behind[0] in (*EVAL_COMMANDS, "--help"):
+    if behind and behind[0] in EVAL_COMMANDS:
         return None
     at = 1 if behind and not behind[0].startswith("-") else 0  # --agent-command takes all words behind it
     return [*behind[:at], *(["--json"] if current().json else []), *behind[at:]]

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from spl.contracts.harness import BenchTask, EvalDocument, SpooledText, Stage
+from spl.harness.lenient import EACH_BYTE
 from spl.harness.report import row_status
 from spl.harness.usage import account, models_used
 
@@ -80,7 +81,7 @@ def _is_absent(item: object, default: object) -> bool:
 
 
 def _spooled(text: SpooledText) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8")("spl-each-byte")
+    decoder = codecs.getincrementaldecoder("utf-8")(EACH_BYTE)
     yield '"'
     for chunk in text.chunks():
         yield format_text(decoder.decode(chunk))[1:-1]

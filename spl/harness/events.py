@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from spl.contracts.harness import Stage, UsageSample
+from spl.harness.lenient import EACH_BYTE
 from spl.harness.paths import WHITE_SPACE
 from spl.harness.trace import trace_key
 from spl.harness.usage import Pairs, final_stages, usage_sample
@@ -77,7 +78,7 @@ class AgentOutput:
         self._line += 1
 
     def _take(self, line: bytes) -> None:
-        text = line.decode("utf-8", "spl-each-byte").strip(WHITE_SPACE)
+        text = line.decode("utf-8", EACH_BYTE).strip(WHITE_SPACE)
         if not text.startswith("{"):
             return
         reader = _Reader()

@@ -7,7 +7,6 @@ every level. Problems of content are collected, all of them, in the documented o
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any, Final, NoReturn
 from msgspec import Struct
 
 from spl.errors import SuiteLoadError
+from spl.harness.lenient import EACH_BYTE
 from spl.harness.paths import PathProblem, normal_path, trim
 
 
@@ -97,8 +97,6 @@ _SUITE: Final[dict[str, Any]] = {"id": _TEXT, "name": _TEXT, "description": _TEX
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BLANKS: Final = " \t\r\n"
 
-codecs.register_error("spl-each-byte", lambda error: ("\ufffd" * (error.end - error.start), error.end))  # type: ignore[attr-defined]
-
 
 def load_suite(path: str) -> Suite:
     """Return the suite of a file.
@@ -119,7 +117,7 @@ def parse_suite(data: bytes, path: str) -> Suite:
     Raises:
         SuiteLoadError: As `load_suite`.
     """
-    text = data.decode("utf-8", "spl-each-byte")
+    text = data.decode("utf-8", EACH_BYTE)
     value, end = _decode_json(text)
     raw = _decode(value, _SUITE, {}, "suite")
     _check_end(text, end)

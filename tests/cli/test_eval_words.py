@@ -20,6 +20,7 @@ from spl.cli.context import current
         ),
         (["--home", "eval", "eval", "bench", "score"], ["bench", "score"]),
         (["eval", "run", "--help"], ["run", "--help"]),
+        (["eval", "--help"], ["--help"]),
     ],
 )
 def test_the_published_eval_commands_get_their_words_as_they_are(words: list[str], raw: list[str]) -> None:
@@ -34,7 +35,6 @@ def test_the_published_eval_commands_get_their_words_as_they_are(words: list[str
         ["eval", "compare", "a", "b"],
         ["eval", "regressions", "a"],
         ["eval", "report", "a"],
-        ["eval", "--help"],
         ["--home", "eval", "status"],
         ["actor", "add", "eval"],
         ["--bogus", "eval"],
