@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ class ScoreRequest(Struct, frozen=True, kw_only=True):
         task_id: The task, or nothing when the suite has one.
         workspace: The worktree as the caller wrote it.
         environment: The caller's environment; the harness takes out what must not reach checks.
+        spools: A directory for long captured output; the caller removes it when the document is written.
         clean_env: Give checks only the allowlist.
     """
 
@@ -25,6 +27,7 @@ class ScoreRequest(Struct, frozen=True, kw_only=True):
     task_id: str
     workspace: str
     environment: Mapping[str, str]
+    spools: Path
     clean_env: bool = False
 
 
@@ -44,12 +47,14 @@ class BenchRequest(Struct, frozen=True, kw_only=True):
         jobs: Rows side by side, at least 1.
         retries: Further attempts for an agent that could not be started.
         fail_fast: Start no further row after one that did not pass.
+        spools: A directory for long captured output; the caller removes it when the document is written.
         on_row: Called with each finished row, from any thread, for progress.
     """
 
     suite: Suite
     agent_command: list[str]
     environment: Mapping[str, str]
+    spools: Path
     task_id: str = ""
     models: list[str] = []
     work_root: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -70,10 +71,12 @@ def _run(options: EvalOptions) -> int:
     if options.mode == "bench" and options.agent_command is None:
         return _refuse("the built-in agent is not available yet; name one with --agent-command", _FAILED)
     _check_outputs(options)
-    return _emit(_score(suite, options) if options.mode == "run" else _bench(suite, options), options)
+    with tempfile.TemporaryDirectory(prefix="spl-spools-", ignore_cleanup_errors=True) as spools:
+        execute = _score if options.mode == "run" else _bench
+        return _emit(execute(suite, options, Path(spools)), options)
 
 
-def _score(suite: Suite, options: EvalOptions) -> EvalDocument:
+def _score(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
     from spl.environment import variables  # noqa: PLC0415 - as above
     from spl.harness.checks import score_workspace  # noqa: PLC0415
     from spl.harness.report import run_document  # noqa: PLC0415
@@ -85,13 +88,14 @@ def _score(suite: Suite, options: EvalOptions) -> EvalDocument:
             task_id=options.task,
             workspace=options.workspace,
             environment=variables(),
+            spools=spools,
             clean_env=options.clean_env,
         )
     )
     return run_document(suite, report)
 
 
-def _bench(suite: Suite, options: EvalOptions) -> EvalDocument:
+def _bench(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
     from spl.cli.commands.eval_progress import Progress  # noqa: PLC0415 - as above
     from spl.environment import variables  # noqa: PLC0415
     from spl.harness.bench import run_bench  # noqa: PLC0415
@@ -105,6 +109,7 @@ def _bench(suite: Suite, options: EvalOptions) -> EvalDocument:
                 suite=suite,
                 agent_command=options.agent_command or [],
                 environment=variables(),
+                spools=spools,
                 task_id=options.task,
                 models=options.models,
                 work_root=options.work_root,
