@@ -228,7 +228,7 @@ def run_document(suite: Suite, report: ScoreReport) -> EvalDocument:
     counts = report.summary
     failures = _failures(report, "")
     if report.error:
-        failures.insert(0, Failure(report.task_id or "task", report.error))
+        failures.insert(0, Failure("task", report.error))
     return EvalDocument(
         suite=suite.id,
         name=suite.name,

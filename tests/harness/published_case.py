@@ -134,7 +134,7 @@ class PublishedCase:
         for name, found in (("stdout_text", text), ("stderr_text", errors)):
             if name in expected and not _fits(expected[name], found):
                 yield f"{name} is {found!r}, not {expected[name]!r}"
-        for name, found in (("stdout_contains", text), ("stderr_contains", errors)):
+        for name, found in (("stdout_contains", _text(out)), ("stderr_contains", _text(err))):
             yield from (
                 f"{part!r} is not in {found!r}" for part in expected.get(name, []) if part not in found
             )
