@@ -1,0 +1,71 @@
+"""The command adapter: an agent is a program with placeholders in its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from spl.harness import process
+from spl.harness.events import AgentOutput
+from spl.harness.limit import CANCELLED, TIMED_OUT, Limit
+from spl.harness.process import Outcome
+
+_PLACEHOLDER: Final = re.compile(r"\{(workspace|prompt|task_id|model)\}")
+_MAX_REASON: Final = 4096
+
+
+class AgentRun(Struct, frozen=True, kw_only=True):
+    """What an agent did: how its program ended, what its output said, and why it failed, if it did."""
+
+    outcome: Outcome
+    output: AgentOutput
+    error: str = ""
+
+    @property
+    def failure(self) -> str:
+        """Return why the run is blocked, or nothing: the error, else what it printed, else its exit code."""
+        if self.error:
+            return self.error
+        if not self.outcome.exit_code:
+            return ""
+        said = self.outcome.stderr.head(_MAX_REASON).decode("utf-8", "spl-each-byte").strip()
+        return said or f"agent exited with code {self.outcome.exit_code}"
+
+
+def agent_words(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """Return a command with its placeholders replaced, in one pass: a value is never looked through again.
+
+    Args:
+        command: The words as written.
+        values: `workspace`, `prompt`, `task_id`, `model`.
+    """
+    return [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in command]
+
+
+def run_agent(
+    words: Sequence[str], *, workspace: Path, environment: Mapping[str, str], spools: Path, limit: Limit
+) -> AgentRun:
+    """Run an agent in its workspace, reading its events while it works."""
+    output = AgentOutput()
+    outcome = process.run(
+        words or [""],
+        directory=workspace,
+        environment=environment,
+        spools=spools,
+        limit=limit,
+        consumer=output,
+    )
+    error = outcome.not_started
+    if not words or not words[0].strip():
+        error = "agent command is required"
+        outcome = msgspec.structs.replace(outcome, latency_ms=0)  # it was never tried
+    elif outcome.cancelled:
+        error = CANCELLED
+    elif outcome.timed_out:
+        error = TIMED_OUT
+    return AgentRun(outcome=outcome, output=output, error=output.error or error)
