@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from spl.contracts.harness import Attempt, BenchTask
-from spl.errors import SplError
+from spl.errors import OperationFailedError, SplError
 from spl.harness import process
 from spl.harness.agent import AgentRun, agent_words, run_agent
 from spl.harness.checks import Bench, blocked_report, score_task, select_task
