@@ -148,7 +148,7 @@ def _names(output: bytes, prefix: str) -> set[str]:
             continue
         if b"R" in field[:2] or b"C" in field[:2]:
             next(fields, None)  # the old name follows
-        name = printable(os.fsdecode(field[3:])).rstrip("/")
+        name = printable(os.fsdecode(field[3:]).replace("\\", "/")).rstrip("/")  # as in suites
         if name.startswith(prefix):
             found.add(name[len(prefix) :])
     return found
