@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from spl.contracts.harness import Attempt, BenchTask
@@ -22,7 +23,7 @@ from spl.harness.git import Git
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
 from spl.harness.removal import remove_tree
-from spl.harness.report import agent_result, bench_task, harness_error, selection_error
+from spl.harness.report import agent_result, bench_task, harness_error, selection_error, untried_agent
 from spl.harness.request import BenchOutcome, BenchRequest
 from spl.harness.snapshot import Baseline, Seen, baseline, changed, scan
 from spl.harness.suite import Task
@@ -139,7 +140,7 @@ class _Row:
                 "",
                 workspace_path="",
                 fixture_path="",
-                agent=agent_result(exit_code=-1, error=task),
+                agent=untried_agent(task),
                 report=selection_error(suite_id, self._request.task_id, task),
             )
         try:
@@ -170,17 +171,17 @@ class _Row:
         left = remove_tree(self._workspace) if self._workspace else []
         shown = str(self._workspace or "")
         self._workspace = None
-        return bench_task(
+        row = bench_task(
             task.id,
             model,
             workspace_path=shown,
             fixture_path="",
-            agent=agent_result(exit_code=-1, error=reason),
+            agent=untried_agent(reason),
             report=harness_error(
                 self._request.suite.id, task.id, f"workspace materialization failed: {reason}"
             ),
-            left_behind=left,
         )
+        return msgspec.structs.replace(row, left_behind=left)
 
     def _tried(self, task: Task, model: str, made: tuple[Path, Baseline]) -> BenchTask:
         workspace, before = made
@@ -202,24 +203,15 @@ class _Row:
         report = self._scored(task, workspace, before, ran)
         left = [] if self._request.keep_workspaces else remove_tree(workspace)
         self._workspace = None
-        return bench_task(
+        row = bench_task(
             task.id,
             model,
             workspace_path=str(workspace),
             fixture_path=self._fixture,
-            agent=agent_result(
-                exit_code=ran.outcome.exit_code,
-                stdout=ran.outcome.stdout or "",
-                stderr=ran.outcome.stderr or "",
-                error=ran.error,
-                latency_ms=ran.outcome.latency_ms,
-                truncated=ran.outcome.truncated,
-                output=ran.output,
-                attempts=attempts,
-            ),
+            agent=agent_result(ran.outcome, ran.output, error=ran.error, attempts=attempts),
             report=report,
-            left_behind=left,
         )
+        return msgspec.structs.replace(row, left_behind=left)
 
     def _scored(self, task: Task, workspace: Path, before: Baseline, ran: AgentRun) -> Any:  # noqa: ANN401
         suite_id, limit = self._request.suite.id, self._limit

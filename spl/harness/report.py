@@ -24,6 +24,7 @@ from spl.contracts.harness import (
 )
 from spl.harness.events import AgentOutput
 from spl.harness.paths import trim
+from spl.harness.process import Outcome
 from spl.harness.suite import Suite
 from spl.harness.usage import Account, account, models_used
 
@@ -85,25 +86,20 @@ def harness_error(suite_id: str, task_id: str, message: str) -> ScoreReport:
     return score_report(suite_id, task_id, [result], None, error=message)
 
 
-def agent_result(  # noqa: PLR0913 - the fields of the published result
-    *,
-    exit_code: int,
-    stdout: Text = "",
-    stderr: Text = "",
-    error: str = "",
-    latency_ms: int = 0,
-    truncated: bool = False,
-    output: AgentOutput | None = None,
-    attempts: Sequence[Attempt] = (),
+def untried_agent(error: str) -> AgentResult:
+    """Return the result of an agent that was never tried."""
+    return AgentResult(exit_code=-1, error=error)
+
+
+def agent_result(
+    outcome: Outcome, output: AgentOutput, *, error: str = "", attempts: Sequence[Attempt] = ()
 ) -> AgentResult:
-    """Return what the agent did; `output` is None when it was never tried."""
-    if output is None:
-        return AgentResult(exit_code=exit_code, error=error)
+    """Return what an agent did: how its program ended, what it said, and the attempts before that one."""
     sums = account(output.samples)
     return AgentResult(
-        exit_code=exit_code,
-        stdout=stdout,
-        stderr=stderr,
+        exit_code=outcome.exit_code,
+        stdout=outcome.stdout or "",
+        stderr=outcome.stderr or "",
         error=error,
         input_tokens=sums.input_tokens,
         output_tokens=sums.output_tokens,
@@ -111,8 +107,8 @@ def agent_result(  # noqa: PLR0913 - the fields of the published result
         cache_write_tokens=sums.cache_write_tokens,
         reasoning_tokens=sums.reasoning_tokens,
         cost_usd=sums.cost_usd,
-        latency_ms=latency_ms,
-        truncated=truncated,
+        latency_ms=outcome.latency_ms,
+        truncated=outcome.truncated,
         stages=output.stages,
         usage_samples=output.samples,
         cost_coverage=sums.coverage,
@@ -120,7 +116,7 @@ def agent_result(  # noqa: PLR0913 - the fields of the published result
     )
 
 
-def bench_task(  # noqa: PLR0913 - as above
+def bench_task(
     task_id: str,
     model: str,
     *,
@@ -128,7 +124,6 @@ def bench_task(  # noqa: PLR0913 - as above
     fixture_path: str,
     agent: AgentResult,
     report: ScoreReport,
-    left_behind: Sequence[str] = (),
 ) -> BenchTask:
     """Return one row."""
     sums = account(agent.usage_samples)
@@ -147,7 +142,6 @@ def bench_task(  # noqa: PLR0913 - as above
         stages=agent.stages,
         agent=agent,
         report=report,
-        left_behind=list(left_behind),
         cost_usd=sums.cost_usd if sums.coverage == "complete" else None,
     )
 
