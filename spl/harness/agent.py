@@ -13,6 +13,7 @@ from msgspec import Struct
 from spl.harness import process
 from spl.harness.events import AgentOutput
 from spl.harness.limit import CANCELLED, TIMED_OUT, Limit
+from spl.harness.paths import trim
 from spl.harness.process import Outcome
 
 _PLACEHOLDER: Final = re.compile(r"\{(workspace|prompt|task_id|model)\}")
@@ -33,7 +34,7 @@ class AgentRun(Struct, frozen=True, kw_only=True):
             return self.error
         if not self.outcome.exit_code:
             return ""
-        said = self.outcome.stderr.head(_MAX_REASON).decode("utf-8", "spl-each-byte").strip()
+        said = trim(self.outcome.stderr.head(_MAX_REASON).decode("utf-8", "spl-each-byte"))
         return said or f"agent exited with code {self.outcome.exit_code}"
 
 
@@ -61,7 +62,7 @@ def run_agent(
         consumer=output,
     )
     error = outcome.not_started
-    if not words or not words[0].strip():
+    if not words or not trim(words[0]):
         error = "agent command is required"
         outcome = msgspec.structs.replace(outcome, latency_ms=0)  # it was never tried
     elif outcome.cancelled:

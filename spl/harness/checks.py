@@ -16,6 +16,7 @@ from spl.harness import process
 from spl.harness.git import Git
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
+from spl.harness.paths import trim
 from spl.harness.report import score_report, selection_error
 from spl.harness.request import ScoreRequest
 from spl.harness.snapshot import Seen, changed_since, scan
@@ -49,7 +50,7 @@ def select_task(suite: Suite, task_id: str) -> Task | str:
         if len(suite.tasks) == 1:
             return suite.tasks[0]
         return f"taskId is required when suite has {len(suite.tasks)} tasks"
-    for wanted in (lambda task: task.id == task_id, lambda task: task.id.strip() == task_id.strip()):
+    for wanted in (lambda task: task.id == task_id, lambda task: trim(task.id) == trim(task_id)):
         found = next(filter(wanted, suite.tasks), None)
         if found is not None:
             return found
@@ -62,7 +63,7 @@ def score_workspace(request: ScoreRequest) -> ScoreReport:
     task = select_task(suite, request.task_id)
     if isinstance(task, str):
         return selection_error(suite.id, request.task_id, task)
-    workspace = Path(os.path.abspath(request.workspace.strip()))  # noqa: PTH100 - links stay as they are
+    workspace = Path(os.path.abspath(trim(request.workspace)))  # noqa: PTH100 - links stay as they are
     workspace_or_target = Path(os.path.realpath(workspace))
     cancel = threading.Event()
     limit = Limit(cancel=cancel)
