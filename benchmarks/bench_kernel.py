@@ -64,7 +64,7 @@ def scored_ms(kernel: Kernel) -> float:
     for _ in range(9):
         started = time.perf_counter()
         cases = read_cases(kernel.log, suite)
-        graded = graded_runs(cases, read_runs(kernel, kernel.log, actor, facet, cases))
+        graded = graded_runs(cases, read_runs(kernel, kernel.log, actor, facet, cases)[0])
         body = score(facet, cases, graded, kernel.log.size())
         times.append((time.perf_counter() - started) * 1000)
         assert body.substance.of == CASES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -31,6 +32,7 @@ from spl.records.runs import RunEnd, RunStart
 from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Transaction, View
 
 GRADES = "grades"
+WITHDRAWN, OPAQUE = "withdrawn", "opaque"
 
 
 def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> ScoreDocument:
@@ -49,7 +51,7 @@ def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> Scor
 
     def append(tx: Transaction) -> ScoreDocument:
         cases = read_cases(tx, named.id)
-        runs = read_runs(kernel, tx, owner.id, row.facet, cases)
+        runs, excluded = read_runs(kernel, tx, owner.id, row.facet, cases)
         if not runs:
             raise _nothing_to_grade(tx, named, owner, row, cases)
         graded = graded_runs(cases, runs)
@@ -58,7 +60,8 @@ def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> Scor
         if latest and _same(record_of(tx, latest[0].id), body):
             old = record_of(tx, latest[0].id)
             assert isinstance(old.body, Score)  # noqa: S101 - the row was derived from it
-            return _document((named, owner, row), old.id, old.body, graded, len(cases), appended=False)
+            document = _document((named, owner, row), old.id, old.body, graded, len(cases))
+            return msgspec.structs.replace(document, excluded=excluded)
         table = put_blob(kernel.blobs, encode_grades(graded), GRADES, CBOR)
         entry = tx.append(
             Draft(
@@ -69,7 +72,8 @@ def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> Scor
                 blobs=(table,),
             )
         )
-        return _document((named, owner, row), entry.id, body, graded, len(cases), appended=True)
+        document = _document((named, owner, row), entry.id, body, graded, len(cases))
+        return msgspec.structs.replace(document, excluded=excluded, appended=True)
 
     return kernel.transact(append)
 
@@ -87,31 +91,41 @@ def read_cases(view: View, suite: RecordId) -> list[CaseInput]:
 
 def read_runs(
     kernel: Kernel, view: View, actor: RecordId, facet: Facet, cases: Sequence[CaseInput]
-) -> list[RunInput]:
-    """Return the runs of an actor under a facet on some cases, for a fold."""
+) -> tuple[list[RunInput], dict[str, int]]:
+    """Return the runs of an actor under a facet on some cases, for a fold, and what was left out, by reason.
+
+    A run whose start cannot be read, or whose end was withdrawn or is opaque, is graded by nobody and counted.
+    """
     rows = list(view.runs(actor=actor, facet=facet, case_facets=[case.facet for case in cases]))
     starts = view.at([row.position for row in rows])
     ended = [row.end_position for row in rows if row.end_position is not None]
     ends = dict(zip(ended, view.at(ended), strict=True))
-    return [
-        found
-        for row, start in zip(rows, starts, strict=True)
-        if (found := _run_input(kernel, row, start, ends)) is not None
-    ]
+    found: list[RunInput] = []
+    excluded: Counter[str] = Counter()
+    for row, start in zip(rows, starts, strict=True):
+        run = _run_input(kernel, row, start, ends)
+        if isinstance(run, str):
+            excluded[run] += 1
+        else:
+            found.append(run)
+    return found, dict(excluded)
 
 
-def _run_input(kernel: Kernel, row: RunRow, start: Entry, ends: dict[int, Entry]) -> RunInput | None:
+def _run_input(kernel: Kernel, row: RunRow, start: Entry, ends: dict[int, Entry]) -> RunInput | str:
+    """Return a run for a fold, or the reason why it is left out."""
+    if start.record is None:
+        return WITHDRAWN
     body = _body(start)
     if not isinstance(body, RunStart) or row.case_facet is None:
-        return None
+        return OPAQUE
     end: RunEnd | None = None
     if row.end_position is not None:
         entry = ends[row.end_position]
         if entry.record is None:
-            return None
+            return WITHDRAWN
         record = read_record(entry.record, entry.id)
         if not isinstance(record.body, RunEnd):
-            return None
+            return OPAQUE
         end = unfold_end(kernel.blobs, record)
     return RunInput(
         id=row.id,
@@ -216,13 +230,11 @@ def _document(
     body: Score,
     graded: Sequence[GradedRun],
     cases: int,
-    *,
-    appended: bool,
 ) -> ScoreDocument:
     suite, actor, definition = names
     return ScoreDocument(
         id=record_id,
-        appended=appended,
+        appended=False,
         suite=suite.id,
         suite_name=suite.name,
         actor=actor.id,
@@ -269,7 +281,7 @@ def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocu
     view = kernel.log
     owner = resolve_actor(view, actor)
     only = None if suite is None else resolve_suite(view, suite).id
-    definitions = _definition_inputs(view, owner.id)
+    definitions = definition_inputs(view, owner.id)
     facets = [_facet_input(kernel, owner.id, facet) for facet in dict.fromkeys(d.facet for d in definitions)]
     rows = view.scores(actor=owner.id, suite=only)
     own = [row for row in rows if record_of(view, row.id).by == kernel.kernel]
@@ -318,7 +330,8 @@ def _score_input(kernel: Kernel, row: ScoreRow) -> ScoreInput:
     )
 
 
-def _definition_inputs(view: View, actor: RecordId) -> list[DefinitionInput]:
+def definition_inputs(view: View, actor: RecordId) -> list[DefinitionInput]:
+    """Return an actor's definitions in log order, for a fold."""
     rows = view.definitions(actor=actor)
     found = []
     for row, entry in zip(rows, view.at([row.position for row in rows]), strict=True):

@@ -95,7 +95,15 @@ def make(root: Path) -> Layout:
             raise StorageError(
                 f"{root} is on a network file system, where locks and syncs cannot be relied on"
             )
-        others = {path.name for path in root.iterdir()} - {"log.db", "blobs", "tmp", "lock", "keys"}
+        others = {path.name for path in root.iterdir()} - {
+            "format",
+            "log.db",
+            "log.db-journal",
+            "blobs",
+            "tmp",
+            "lock",
+            "keys",
+        }
         if others:
             raise StorageError(f"{root} is not empty and not a home", hint="name another directory")
         sync_directory(root.parent)

@@ -13,7 +13,8 @@ from spl.ids import BlobId, CaseFacet, Did, Facet, RecordId
 from spl.records.definitions import Actor, Definition
 from spl.records.envelope import Record
 from spl.records.evals import Case, Retire, Score, Suite, case_facet
-from spl.records.runs import RunEnd, RunStart
+from spl.records.registry import RUN_END
+from spl.records.runs import RunStart
 from spl.records.verdicts import PairVerdict
 from spl.store.log import CaseRow, DefinitionRow, NameRow, RunRow, ScoreRow, VerdictRow
 
@@ -93,7 +94,7 @@ def changes(record: Record, position: int, operator: Did, lookup: Lookup) -> lis
         return [_definition(record, body, position, operator, lookup)]
     if isinstance(body, RunStart):
         return _run(record, body, position, lookup)
-    if isinstance(body, RunEnd) and record.thread:
+    if record.kind == RUN_END and record.thread:  # one that cannot be read ends its run all the same
         return [RunEnded(start=record.thread, position=position)]
     return _conclusion(record, position, lookup)
 

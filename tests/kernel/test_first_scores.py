@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+from spl.codec import canonical
 from spl.errors import (
     AmbiguousIdError,
     ConflictError,
@@ -32,7 +33,7 @@ from spl.kernel.suites import add_cases, create_suite, list_suites, retire_case,
 from spl.records.envelope import Draft
 from spl.records.runs import RunStart
 from spl.records.verdicts import PairVerdict
-from spl.store.log import Selection
+from spl.store.log import Selection, Transaction
 
 OFFLINE = ROOT / "examples" / "offline"
 
@@ -347,3 +348,39 @@ def test_records_are_listed_and_shown(kernel: Kernel) -> None:
     )
     assert show_record(kernel, note.id.hex()).body == {"weight": {"dec": [5, -1]}}
     assert status(kernel).size == kernel.log.size()
+
+
+def test_a_run_that_cannot_be_read_is_counted_as_excluded(kernel: Kernel) -> None:
+    """An end with a field of a later version may arrive by import; it is opaque here, and no figure uses it."""
+    prepared(kernel)
+    row = resolve_definition(kernel.log, "incumbent", kernel.log.actors("coder")[0].id)
+    case = kernel.log.cases(kernel.log.suites("smoke")[0].id)[0]
+    before = score_suite(kernel, "smoke", "coder", "incumbent")
+
+    def append(tx: Transaction) -> None:
+        start = tx.append(
+            Draft(
+                body=RunStart(facet=row.facet, trial=False, adapter="external"),
+                by=kernel.operator,
+                refs={"actor": (row.actor,), "definition": (row.id,), "case": (case.id,)},
+            )
+        )
+        later = canonical.encode(
+            {
+                "v": 1,
+                "kind": "core.run.end.v1",
+                "by": "did:web:later.example",
+                "at": 1,
+                "body": {"status": "completed", "mood": "good"},
+                "thread": start.id,
+                "refs": {"start": [start.id]},
+                "salt": bytes(16),
+            }
+        )
+        tx.append_signed(later, b"")
+
+    kernel.transact(append)
+    after = score_suite(kernel, "smoke", "coder", "incumbent")
+    assert after.structure == before.structure
+    assert (after.substance, after.runs) == (before.substance, before.runs)
+    assert after.excluded == {"opaque": 1}

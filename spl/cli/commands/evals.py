@@ -1,12 +1,18 @@
-"""`spl eval score` and `spl eval history`."""
+"""`spl eval score`, `history`, `compare` and `regressions`."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import typer
 
 from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel
 from spl.cli.output import emit
+
+if TYPE_CHECKING:
+    from spl.contracts.comparison import GatePart
+    from spl.kernel.compare import Gate
 
 app = group("Scores and histories.\n\nExample: spl eval score smoke --actor my-agent --definition incumbent")
 
@@ -43,3 +49,110 @@ def history(
     from spl.kernel.score import history as actor_history  # noqa: PLC0415
 
     emit(actor_history(kernel(), actor, suite), render_history)
+
+
+_COMMON = typer.Option(
+    False, "--common", help="Compare on the cases that both sides cover; the others are listed."
+)
+_MARGIN = typer.Option(
+    None, min=0.0, max=1.0, help="The difference that does not matter; needed for equivalent."
+)
+_ALPHA = typer.Option(0.05, min=0.0, max=0.5, help="The level of each test, after Holm over the axes.")
+_MIXED = typer.Option(
+    False, "--allow-mixed", help="Accept runs that were made with several programs or time limits."
+)
+_GATE = typer.Option(False, "--gate", help="Exit 3 when an axis is worse, 4 when one is not comparable.")
+_ALLOW = typer.Option([], help="How much worse an axis may be, such as structure=0.02; may be repeated.")
+_INCONCLUSIVE = typer.Option(
+    False, "--gate-inconclusive", help="A gate that exits 5 when an axis is inconclusive."
+)
+
+
+@app.command("compare", epilog=COMMON)
+def compare(
+    sides: tuple[str, str] = typer.Argument(
+        metavar="BASE CANDIDATE", help="Definitions (id, facet, prefix, incumbent, latest), or scores."
+    ),
+    suite: str | None = typer.Option(None, help="The suite; needed for definitions."),
+    actor: str | None = typer.Option(None, help="Whose; needed for incumbent, latest and a shared facet."),
+    common: bool = _COMMON,
+    margin: float | None = _MARGIN,
+    alpha: float = _ALPHA,
+    allow_mixed: bool = _MIXED,
+    gate: bool = _GATE,
+    allow: list[str] = _ALLOW,
+    gate_inconclusive: bool = _INCONCLUSIVE,
+) -> None:
+    """Say whether a candidate beats the base, axis by axis, and how sure that is; nothing is executed.
+
+    Example: spl eval compare incumbent latest --suite smoke --actor my-agent --gate
+    """
+    from spl.cli.render.comparison import render_comparison  # noqa: PLC0415 - imported when called
+    from spl.folds.regression import Question  # noqa: PLC0415
+    from spl.kernel.compare import Asked  # noqa: PLC0415
+    from spl.kernel.compare import compare as compare_sides  # noqa: PLC0415
+
+    question = Question(alpha=alpha, margin=margin, common=common, allow_mixed=allow_mixed)
+    asked = Asked(
+        suite=suite, actor=actor, question=question, gate=_gate(allow, on=gate, unsure=gate_inconclusive)
+    )
+    document = compare_sides(kernel(), *sides, asked)
+    emit(document, render_comparison)
+    if document.gate is not None:
+        _exit(document.gate)
+    elif not document.tested:
+        from spl.errors import NotComparableError  # noqa: PLC0415
+
+        raise typer.Exit(NotComparableError.exit_status)
+
+
+@app.command("regressions", epilog=COMMON)
+def regressions(
+    actor: str = typer.Argument(help="Whose: name, DID, id or id prefix."),
+    suite: str | None = typer.Option(None, help="Only on this suite."),
+    common: bool = _COMMON,
+    margin: float | None = _MARGIN,
+    alpha: float = _ALPHA,
+    allow_mixed: bool = _MIXED,
+    gate: bool = _GATE,
+    allow: list[str] = _ALLOW,
+    gate_inconclusive: bool = _INCONCLUSIVE,
+) -> None:
+    """Compare every install with the one that it succeeded, and the candidates with the incumbent.
+
+    Example: spl eval regressions my-agent --gate
+    """
+    from spl.cli.render.comparison import render_regressions  # noqa: PLC0415 - imported when called
+    from spl.folds.regression import Question  # noqa: PLC0415
+    from spl.kernel.compare import Asked, actor_regressions  # noqa: PLC0415
+
+    question = Question(alpha=alpha, margin=margin, common=common, allow_mixed=allow_mixed)
+    asked = Asked(suite=suite, question=question, gate=_gate(allow, on=gate, unsure=gate_inconclusive))
+    document = actor_regressions(kernel(), actor, asked)
+    emit(document, render_regressions)
+    if document.gate is not None:
+        _exit(document.gate)
+
+
+def _gate(allow: list[str], *, on: bool, unsure: bool) -> Gate | None:
+    from spl.errors import UsageError  # noqa: PLC0415 - imported when called
+    from spl.kernel.compare import Gate  # noqa: PLC0415
+
+    allowed = {}
+    for text in allow:
+        axis, _, amount = text.partition("=")
+        try:
+            allowed[axis] = float(amount)
+        except ValueError:
+            allowed[axis] = -1.0
+        if axis not in ("structure", "substance") or not 0 <= allowed[axis] <= 1:
+            raise UsageError(f"--allow is structure=X or substance=X with X from 0 to 1, not {text!r}")
+    if allow and not on and not unsure:
+        raise UsageError("--allow needs --gate")
+    return Gate(allow=allowed, inconclusive=unsure) if on or unsure else None
+
+
+def _exit(answer: GatePart) -> None:
+    status = {"pass": 0, "fail": 3, "refused": 4, "inconclusive": 5}[answer.outcome]
+    if status:
+        raise typer.Exit(status)
