@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spl.errors import LockTimeoutError
+from spl.errors import LockTimeoutError, StorageError
 from spl.kernel.home import open_home
 from spl.kernel.proof import verify_home
 from spl.store.lock import write_lock
@@ -74,3 +74,47 @@ def test_waiting_for_the_lock_has_an_end(tmp_path: Path) -> None:
     ):
         pass
     assert os.path.exists(lock)  # noqa: PTH110 - it is never unlinked
+
+
+DESCRIPTORS = Path("/proc/self/fd")
+GREEDY = """
+import sys, time
+from pathlib import Path
+from spl.store.lock import write_lock
+turns, end = 0, time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    with write_lock(Path(sys.argv[1])):
+        turns += 1
+        time.sleep(0.004)
+print(turns)
+"""
+
+
+def test_who_waits_for_the_lock_stands_in_a_queue(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", GREEDY, str(tmp_path / "lock"), "2"]
+    waiting = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(4)]
+    turns = sorted(int(process.communicate()[0]) for process in waiting)
+    assert turns[0] >= turns[-1] / 4, f"nobody waits while others come again and again: {turns}"
+
+
+@pytest.mark.skipif(not DESCRIPTORS.exists(), reason="the system does not list open files")
+def test_who_gave_up_waiting_does_not_get_the_lock_after_all(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    before = len(list(DESCRIPTORS.iterdir()))
+    with write_lock(lock):
+        for _ in range(3):
+            with pytest.raises(LockTimeoutError), write_lock(lock, wait_limit_s=0.01):
+                pass
+    with write_lock(lock, wait_limit_s=5):
+        pass
+    give_up = time.monotonic() + 5
+    while len(list(DESCRIPTORS.iterdir())) > before and time.monotonic() < give_up:
+        time.sleep(0.01)
+    assert len(list(DESCRIPTORS.iterdir())) == before, "places that were left are closed"
+
+
+def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="cannot lock"), write_lock(tmp_path / "lock"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
