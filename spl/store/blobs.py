@@ -14,7 +14,7 @@ from pathlib import Path
 from spl.codec import digest
 from spl.errors import DamagedError, StorageError
 from spl.ids import BlobId
-from spl.store.durable import make_directory, new_file, storage_errors
+from spl.store.durable import make_directory, new_file, storage_errors, sync_directory
 
 PLAIN, ZLIB = b"\x00", b"\x01"
 _WORTH_COMPRESSING = 512
@@ -33,6 +33,7 @@ class BlobStore:
     def __init__(self, root: Path, tmp: Path) -> None:
         self._root = root
         self._tmp = tmp
+        self._durable: set[Path] = set()  # directories whose own name has been synced; they are never removed
 
     def put(self, data: bytes) -> BlobId:
         """Store content durably and return its id; content that is there already is left alone.
@@ -43,9 +44,12 @@ class BlobStore:
         blob = digest.blob_id(data)
         path = self._path(blob)
         with storage_errors(f"cannot store the blob {blob.hex()[:12]}"):
+            if path.parent not in self._durable:
+                make_directory(path.parent)
+                self._durable.add(path.parent)
             if path.is_file():
+                sync_directory(path.parent)  # whoever made it may have died, or not have come to this yet
                 return blob
-            make_directory(path.parent)
             with new_file(self._tmp, path) as file:
                 packed = zlib.compress(data, _LEVEL) if len(data) >= _WORTH_COMPRESSING else data
                 if len(packed) < len(data):

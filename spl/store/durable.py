@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,11 +50,12 @@ def sync_directory(path: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a private directory durably, unless it is there."""
-    try:
+    """Make a private directory durably.
+
+    One that is there is synced too: whoever made it may have died before it was.
+    """
+    with suppress(FileExistsError):
         path.mkdir(mode=DIRECTORY_MODE)
-    except FileExistsError:
-        return
     sync_directory(path.parent)
 
 
@@ -74,11 +75,11 @@ def new_file(tmp: Path, final: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        try:
+        with suppress(FileExistsError):
             os.link(aside, final, follow_symlinks=False)
-        except FileExistsError:
-            return
-        sync_directory(final.parent)
+        sync_directory(
+            final.parent
+        )  # also of a file that is there: whoever made it may have died before this
     finally:
         aside.unlink(missing_ok=True)
 
