@@ -13,6 +13,7 @@ from typer import _click as click
 from typer.core import TyperGroup
 
 from spl.cli.app import app
+from spl.cli.commands.eval_options import HELP as EVAL_HELP
 from spl.errors import SplError, all_errors
 
 WIDTH: Final = 100
@@ -88,7 +89,8 @@ def _helps(path: str, command: click.Command, parent: click.Context | None) -> I
         terminal_width=WIDTH,
         max_content_width=WIDTH,
     )
-    yield path, command.get_help(context).rstrip()
+    # `eval` prints the help of the published commands, which own their words.
+    yield path, EVAL_HELP.rstrip() if path == "spl eval" else command.get_help(context).rstrip()
     if isinstance(command, TyperGroup):
         for name in command.list_commands(context):
             child = command.get_command(context, name)

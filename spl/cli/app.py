@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Final
 
 import typer
@@ -29,7 +28,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "definition": ("definition", "app", "Definitions: what an actor is told to be."),
     "suite": ("suite", "app", "Suites of cases."),
     "run": ("run", "app", "Runs: import, list, show, close."),
-    "eval": ("evals", "app", "Scores and histories of an actor's definitions."),
+    "eval": ("evals", "app", "Evaluate agents: check suites, bench; scores, histories, comparisons."),
     "judge": ("judge", "judge_app", "Record that one record is preferred over another."),
     "verdict": ("judge", "app", "List or retract preferences."),
     "log": ("records", "log_app", "List records in the order of the log."),
@@ -45,7 +44,6 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 
 # `eval validate`, `run` and `bench` have published flag rules of their own: they take the raw words.
 EVAL_COMMANDS: Final = ("score", "history", "compare", "regressions", "report")
-EVAL_WORDS: Final = "spl.cli.commands.eval_words"
 
 
 class LazyGroup(SuggestingGroup):
@@ -134,9 +132,10 @@ def eval_words(words: list[str]) -> list[str] | None:
 def _invoke(words: list[str]) -> int:
     try:
         raw = eval_words(words)
-        if raw is not None and find_spec(EVAL_WORDS) is not None:
-            status: int = import_module(EVAL_WORDS).main(raw)
-            return status
+        if raw is not None:
+            from spl.cli.commands.eval_words import main  # noqa: PLC0415 - only these words need the harness
+
+            return main(raw)
         rest = take_common_options(words)
         command = typer.main.get_command(app)
         result = command.main(rest, prog_name="spl", standalone_mode=False)
