@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import blake3
 
@@ -70,21 +70,6 @@ def coverage(facets: Iterable[CaseFacet]) -> Digest:
 def blob_id(data: bytes) -> BlobId:
     """Return the id of a blob: plain BLAKE3, as `b3sum` prints it."""
     return BlobId(blake3.blake3(data).digest())
-
-
-class Hasher(Protocol):
-    """What `blob_hasher` returns."""
-
-    def update(self, data: bytes, /) -> object:
-        """Take more of the content."""
-
-    def digest(self) -> bytes:
-        """Return the 32 bytes of the blob id of all that was taken."""
-
-
-def blob_hasher() -> Hasher:
-    """Return a hasher whose digest is the blob id of what it was fed, for content that is streamed."""
-    return blake3.blake3()
 
 
 class TreeFile(NamedTuple):

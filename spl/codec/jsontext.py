@@ -16,7 +16,6 @@ import msgspec
 from spl.codec.canonical import MAX_INTEGER
 from spl.errors import EncodingError
 
-MAX_NESTING: Final = 512
 _MAX_EXPONENT: Final = 400
 
 

@@ -31,7 +31,6 @@ from spl.contracts.comparison import (
     StepPart,
     TestPart,
 )
-from spl.contracts.scores import RatePart
 from spl.contracts.verdicts import VerdictPart
 from spl.folds import statistics
 from spl.folds.comparable import why_not
@@ -294,7 +293,7 @@ def _side_axis(cases: Sequence[tuple[CaseFacet, list[Mark]]]) -> SideAxisPart:
     return SideAxisPart(
         passed=sum(mark == "pass" for _, mark in marks),
         of=len(marks),
-        rate=RatePart(**{field: getattr(figures, field) for field in figures.__struct_fields__}),
+        rate=figures,
         attempts_min=min(attempts),
         attempts_max=max(attempts),
     )

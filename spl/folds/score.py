@@ -13,6 +13,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from spl.codec import digest
+from spl.contracts.scores import RatePart
 from spl.folds import statistics
 from spl.folds.grade import Grade, Mark, grade, scorer
 from spl.folds.inputs import CaseInput, RunInput
@@ -169,28 +170,8 @@ def _covered_cost(counts: Counter[str], nusd: int, *, anything: bool) -> Cost:
     return Cost(coverage="partial" if unpriced or error else "complete", nusd=nusd, **common)
 
 
-class Rates(Struct, frozen=True):
-    """How an axis reads: never a bare rate.
-
-    Attributes:
-        repeats: Whether a case was attempted more than once; then `rate` is the mean of the per-case rates.
-        low, high: The 95% interval: Wilson's, or cluster-robust over cases with repeats; None where there is none.
-        worst, best: The rate if every uncovered case had failed, and if every one had passed.
-        pass_at, pass_all: pass@k and pass^k for k from 1, as means over the covered cases.
-    """
-
-    repeats: bool
-    rate: float | None
-    low: float | None
-    high: float | None
-    worst: float | None
-    best: float | None
-    pass_at: list[float]
-    pass_all: list[float]
-
-
-def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> Rates:
-    """Return how one axis reads.
+def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> RatePart:
+    """Return how one axis reads: never a bare rate.
 
     Args:
         cases: How many cases the suite has.
@@ -203,7 +184,7 @@ def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> Rates:
             tally[0] += mark == "pass"
             tally[1] += 1
     if not tallies:
-        return Rates(False, None, None, None, None, None, [], [])
+        return RatePart(repeats=False)
     shapes = Counter((passed, of) for passed, of in tallies.values())  # few, however many cases there are
     per_case = [Fraction(passed, of) for (passed, of), cases_of in shapes.items() for _ in range(cases_of)]
     repeats = any(of > 1 for _, of in shapes)
@@ -215,7 +196,7 @@ def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> Rates:
         else statistics.wilson(sum(passed for passed, _ in tallies.values()), len(per_case))
     )
     draws = range(1, min(of for _, of in shapes) + 1) if repeats else ()
-    return Rates(
+    return RatePart(
         repeats=repeats,
         rate=statistics.rounded(float(mean)),
         low=statistics.rounded(interval.low) if interval else None,

@@ -21,7 +21,7 @@ from spl.ids import CaseFacet, RecordId, is_prefix
 from spl.kernel.home import Kernel
 from spl.kernel.judge import list_verdicts
 from spl.kernel.names import record_of, resolve_actor, resolve_definition, resolve_suite
-from spl.kernel.score import decode_grades, definition_inputs
+from spl.kernel.score import GradeRow, decode_grades, definition_inputs, own_scores
 from spl.records.envelope import Record
 from spl.records.evals import Case, Score
 from spl.records.registry import SCORE
@@ -70,13 +70,13 @@ def compare(kernel: Kernel, base: str, candidate: str, asked: Asked) -> CompareD
             are meant.
         RefusedError: A side has no score; the hint names the command that makes one.
     """
-    sides = [_side(kernel, text, asked) for text in (base, candidate)]
-    suites = {row.suite for row, _ in sides}
-    if len(suites) != 1:
+    rows = [_score_row(kernel, text, asked) for text in (base, candidate)]
+    if rows[0].suite != rows[1].suite:
         raise InputError("the two scores are of different suites")
-    suite = _suite_input(kernel, suites.pop(), [side for _, side in sides])
+    sides = [_scored(kernel, row) for row in rows]
+    suite = _suite_input(kernel, rows[0].suite, sides)
     verdicts = list_verdicts(kernel).verdicts
-    document = fold_compare(suite, sides[0][1], sides[1][1], verdicts, asked.question)
+    document = fold_compare(suite, sides[0].side, sides[1].side, verdicts, asked.question)
     if asked.gate is not None:
         found = gate([document], asked.gate.allow, inconclusive=asked.gate.inconclusive)
         return msgspec.structs.replace(document, gate=found)
@@ -93,14 +93,15 @@ def actor_regressions(kernel: Kernel, actor: str, asked: Asked) -> RegressionsDo
     owner = resolve_actor(view, actor)
     only = None if asked.suite is None else resolve_suite(view, asked.suite).id
     definitions = definition_inputs(view, owner.id)
-    rows = [row for row in view.scores(actor=owner.id, suite=only) if _is_own(kernel, row)]
+    rows = own_scores(kernel, view.scores(actor=owner.id, suite=only))
     verdicts = list_verdicts(kernel, actor).verdicts
     suites = []
     for named in view.suites():
         latest = {row.facet: row for row in rows if row.suite == named.id}
         if latest:
-            sides = {facet: _side_input(kernel, row) for facet, row in latest.items()}
-            suite = _suite_input(kernel, named.id, list(sides.values()))
+            scored = {facet: _scored(kernel, row) for facet, row in latest.items()}
+            suite = _suite_input(kernel, named.id, list(scored.values()))
+            sides = {facet: found.side for facet, found in scored.items()}
             steps = regressions(suite, definitions, sides, verdicts, asked.question)
             suites.append(RegressionSuite(suite=named.id, name=named.name, steps=steps))
     document = RegressionsDocument(actor=owner.id, actor_name=owner.name, suites=suites, excluded={})
@@ -112,31 +113,34 @@ def actor_regressions(kernel: Kernel, actor: str, asked: Asked) -> RegressionsDo
     )
 
 
-def _is_own(kernel: Kernel, row: ScoreRow) -> bool:
-    return record_of(kernel.log, row.id).by == kernel.kernel
+class _Scored(msgspec.Struct, frozen=True):
+    """One side for the fold, with the table of grades that it came from."""
+
+    side: SideInput
+    grades: list[GradeRow]
 
 
-def _side(kernel: Kernel, text: str, asked: Asked) -> tuple[ScoreRow, SideInput]:
+def _score_row(kernel: Kernel, text: str, asked: Asked) -> ScoreRow:
+    """Return the score that is meant, or the latest of the definition that is."""
     view = kernel.log
     score = _score_named(kernel, text)
     if score is not None:
         rows = view.scores(suite=score.ref("suite"), actor=score.ref("actor"))
-        row = next(row for row in rows if row.id == score.id)
-        return row, _side_input(kernel, row)
+        return next(row for row in rows if row.id == score.id)
     owner = None if asked.actor is None else resolve_actor(view, asked.actor).id
     definition = resolve_definition(view, text, owner)
     if asked.suite is None:
         raise InputError("comparing definitions needs a suite", hint="add --suite")
     suite = resolve_suite(view, asked.suite)
     rows = view.scores(actor=definition.actor, suite=suite.id, facet=definition.facet)
-    own = [row for row in rows if _is_own(kernel, row)]
+    own = own_scores(kernel, rows)
     if not own:
         raise RefusedError(
             f"the definition {definition.id.hex()[:12]} has no score on {suite.name}",
             hint=f"spl eval score {suite.name} --actor {definition.actor.hex()[:12]} "
             f"--definition {definition.id.hex()[:12]}",
         )
-    return own[-1], _side_input(kernel, own[-1])
+    return own[-1]
 
 
 def _score_named(kernel: Kernel, text: str) -> Record | None:
@@ -145,27 +149,23 @@ def _score_named(kernel: Kernel, text: str) -> Record | None:
     return record if record is not None and record.kind == SCORE else None
 
 
-def _side_input(kernel: Kernel, row: ScoreRow) -> SideInput:
+def _scored(kernel: Kernel, row: ScoreRow) -> _Scored:
     record = record_of(kernel.log, row.id)
     definition = record.ref("definition")
     assert isinstance(record.body, Score)  # noqa: S101 - the row was derived from it
     assert definition is not None  # noqa: S101 - the kind demands it
-    marks = [
-        MarkInput(grade.case_facet, grade.structure, grade.substance)
-        for grade in decode_grades(kernel, record)
-    ]
-    return SideInput(row.actor, definition, row.id, record.body, marks)
+    grades = decode_grades(kernel, record)
+    marks = [MarkInput(grade.case_facet, grade.structure, grade.substance) for grade in grades]
+    return _Scored(SideInput(row.actor, definition, row.id, record.body, marks), grades)
 
 
-def _suite_input(kernel: Kernel, suite: RecordId, sides: Sequence[SideInput]) -> SuiteInput:
+def _suite_input(kernel: Kernel, suite: RecordId, sides: Sequence[_Scored]) -> SuiteInput:
     """Return the suite with the keys of all cases that the sides cover: current ones, else from the case itself."""
     view = kernel.log
     keys: dict[CaseFacet, str] = {row.facet: row.key for row in view.cases(suite)}
-    for side in sides:
-        record = record_of(view, side.score)
-        for grade in decode_grades(kernel, record):
-            if grade.case_facet not in keys:
-                body = record_of(view, grade.case).body
-                keys[grade.case_facet] = body.key if isinstance(body, Case) else grade.case.hex()[:12]
+    for grade in (grade for scored in sides for grade in scored.grades):
+        if grade.case_facet not in keys:
+            body = record_of(view, grade.case).body
+            keys[grade.case_facet] = body.key if isinstance(body, Case) else grade.case.hex()[:12]
     body = record_of(view, suite).body
     return SuiteInput(suite, getattr(body, "name", suite.hex()[:12]), keys)

@@ -22,7 +22,6 @@ B = TypeVar("B", bound=Body)
 
 TEXT = "text/plain; charset=utf-8"
 CBOR = "application/cbor"
-JSON_LINES = "application/x-ndjson"
 _LISTS: dict[str, Any] = {"results": list[Result], "changed_files": list[str], "usage": list[Usage]}
 
 

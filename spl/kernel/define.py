@@ -11,7 +11,7 @@ import msgspec
 from spl.codec import digest, jsontext
 from spl.contracts.actors import DefinitionDocument, DefinitionList, DefinitionPart, FacetDocument
 from spl.errors import ConflictError, DoorClosedError, EncodingError, schema_error
-from spl.ids import BlobId, Facet, RecordId, is_prefix, parse_id
+from spl.ids import BlobId, RecordId, is_prefix, parse_id
 from spl.kernel.content import TEXT, put_blob
 from spl.kernel.home import Kernel
 from spl.kernel.names import incumbent_of, record_of, resolve_actor, resolve_definition
@@ -73,7 +73,7 @@ def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = N
     found = list(behaviour_problems(behaviour))
     if found:
         raise schema_error(name, found)
-    digest.facet(behaviour)
+    digest.facet(behaviour)  # refuses what cannot be encoded
     return Source(behaviour=behaviour, contents=contents)
 
 
@@ -184,13 +184,13 @@ def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source) -> N
 
 
 def _store(kernel: Kernel, source: Source) -> tuple[BlobRef, ...]:
-    names = {blob: name for name, blob in (source.behaviour.get("files") or {}).items()}
+    files = set((source.behaviour.get("files") or {}).values())
     return tuple(
         put_blob(
             kernel.blobs,
             data,
-            "file" if blob in names else "instructions",
-            PIN_TYPE if blob in names else TEXT,
+            "file" if blob in files else "instructions",
+            PIN_TYPE if blob in files else TEXT,
         )
         for blob, data in source.contents.items()
     )
@@ -209,13 +209,6 @@ def _append(tx: Transaction, actor: RecordId, draft: Draft) -> DefinitionDocumen
     entry = tx.append(draft)
     row = next(row for row in tx.definitions(actor=actor) if row.id == entry.id)
     return definition_document(tx, row, appended=True)
-
-
-def source_of(view: View, row: DefinitionRow, trust: Trust) -> Source:
-    """Return the behaviour of a definition that the log holds, for installing it."""
-    body = record_of(view, row.id).body
-    assert isinstance(body, Definition)  # noqa: S101 - the row was derived from it
-    return Source(behaviour=body.behaviour, origin=body.origin, trust=trust, note=body.note)
 
 
 def list_definitions(kernel: Kernel, actor: str) -> DefinitionList:
@@ -248,7 +241,7 @@ def definition_document(view: View, row: DefinitionRow, *, appended: bool = Fals
     assert isinstance(record.body, Definition)  # noqa: S101 - the row was derived from it
     return DefinitionDocument(
         id=row.id,
-        facet=Facet(row.facet),
+        facet=row.facet,
         actor=row.actor,
         definition=_part(record, row, incumbent.id if incumbent else None),
         behaviour=record.body.behaviour,

@@ -113,16 +113,14 @@ def close_runs(kernel: Kernel, texts: Iterable[str], cause: str) -> RunsClosed:
         return rows
 
     closed = kernel.transact(append)
-    again = [_row(kernel.log, record_of(kernel.log, row.id)) for row in closed]
+    again = [next(kernel.log.runs(run=row.id)) for row in closed]
     return RunsClosed(closed=list(_parts(kernel, again)))
 
 
 def _row(view: View, record: Record) -> RunRow:
-    actor = record.ref("actor")
-    if record.kind != RUN_START or actor is None:
+    if record.kind != RUN_START:
         raise InputError(f"{record.id.hex()[:12]} is a {record.kind}, not a run")
-    rows = view.runs(actor=actor, facet=_start(record).facet)
-    return next(row for row in rows if row.id == record.id)
+    return next(view.runs(run=record.id))
 
 
 def _start(record: Record) -> RunStart:

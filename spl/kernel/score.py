@@ -12,7 +12,6 @@ from spl.contracts.scores import (
     GradePart,
     HistoryDocument,
     HistorySuite,
-    RatePart,
     ReasonPart,
     ScoreDocument,
 )
@@ -57,11 +56,9 @@ def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> Scor
         graded = graded_runs(cases, runs)
         body = score(row.facet, cases, graded, tx.size())
         latest = tx.scores(actor=owner.id, suite=named.id, facet=row.facet)[-1:]
-        if latest and _same(record_of(tx, latest[0].id), body):
-            old = record_of(tx, latest[0].id)
-            assert isinstance(old.body, Score)  # noqa: S101 - the row was derived from it
-            document = _document((named, owner, row), old.id, old.body, graded, len(cases))
-            return msgspec.structs.replace(document, excluded=excluded)
+        old = record_of(tx, latest[0].id) if latest else None
+        if old is not None and isinstance(old.body, Score) and _same(old.body, body):
+            return _document((named, owner, row), old.id, old.body, graded, excluded)
         table = put_blob(kernel.blobs, encode_grades(graded), GRADES, CBOR)
         entry = tx.append(
             Draft(
@@ -72,8 +69,7 @@ def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> Scor
                 blobs=(table,),
             )
         )
-        document = _document((named, owner, row), entry.id, body, graded, len(cases))
-        return msgspec.structs.replace(document, excluded=excluded, appended=True)
+        return _document((named, owner, row), entry.id, body, graded, excluded, appended=True)
 
     return kernel.transact(append)
 
@@ -141,21 +137,18 @@ def _body(entry: Entry) -> object:
     return None if entry.record is None else read_record(entry.record, entry.id).body
 
 
-def _same(record: Record, body: Score) -> bool:
-    return isinstance(record.body, Score) and msgspec.structs.replace(record.body, as_of=body.as_of) == body
+def _same(old: Score, new: Score) -> bool:
+    return msgspec.structs.replace(old, as_of=new.as_of) == new
 
 
 def _nothing_to_grade(
     view: View, suite: NameRow, actor: NameRow, row: DefinitionRow, cases: Sequence[CaseInput]
 ) -> NothingToGradeError:
     """Return the refusal, with what would have matched."""
-    current = [case.facet for case in cases]
-    others: dict[tuple[str, str], int] = {}
-    for run in view.runs(case_facets=current):
-        place = (run.actor.hex(), run.facet.hex())
-        others[place] = others.get(place, 0) + 1
+    current = {case.facet for case in cases}
+    others = Counter((run.actor.hex(), run.facet.hex()) for run in view.runs(case_facets=list(current)))
     older = sum(
-        run.case_facet is not None and run.case_facet not in set(current)
+        run.case_facet is not None and run.case_facet not in current
         for run in view.runs(actor=actor.id, facet=row.facet)
     )
     known = ", ".join(f"{facet[:12]} ({count} runs)" for (_, facet), count in list(others.items())[:5])
@@ -229,30 +222,32 @@ def _document(
     record_id: RecordId,
     body: Score,
     graded: Sequence[GradedRun],
-    cases: int,
+    excluded: dict[str, int],
+    *,
+    appended: bool = False,
 ) -> ScoreDocument:
     suite, actor, definition = names
+    cases = _case_count(body)
     return ScoreDocument(
         id=record_id,
-        appended=False,
+        appended=appended,
         suite=suite.id,
         suite_name=suite.name,
         actor=actor.id,
         actor_name=actor.name,
         definition=definition.id,
-        structure_rate=rate_part(cases, [(item.case.facet, item.grade.structure) for item in graded]),
-        substance_rate=rate_part(cases, [(item.case.facet, item.grade.substance) for item in graded]),
+        structure_rate=rates(cases, [(item.case.facet, item.grade.structure) for item in graded]),
+        substance_rate=rates(cases, [(item.case.facet, item.grade.substance) for item in graded]),
         recovered=recovered(graded),
         grades=[_grade_part(item) for item in graded],
-        excluded={},
+        excluded=excluded,
         **{field: getattr(body, field) for field in body.__struct_fields__},
     )
 
 
-def rate_part(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> RatePart:
-    """Return how an axis reads, as a part of a document."""
-    found = rates(cases, marks)
-    return RatePart(**{field: getattr(found, field) for field in found.__struct_fields__})
+def _case_count(body: Score) -> int:
+    """Return how many cases the suite had; either axis says so."""
+    return body.structure.covered + body.structure.ungraded + body.structure.no_run
 
 
 def _grade_part(item: GradedRun) -> GradePart:
@@ -284,7 +279,7 @@ def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocu
     definitions = definition_inputs(view, owner.id)
     facets = [_facet_input(kernel, owner.id, facet) for facet in dict.fromkeys(d.facet for d in definitions)]
     rows = view.scores(actor=owner.id, suite=only)
-    own = [row for row in rows if record_of(view, row.id).by == kernel.kernel]
+    own = own_scores(kernel, rows)
     suites = [
         _suite_history(kernel, row, definitions, facets, own)
         for row in view.suites()
@@ -292,7 +287,8 @@ def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocu
     ]
     scored = {row.facet for row in own}
     unscored = [line(facet, definitions, 0, {}) for facet in facets if facet.facet not in scored]
-    foreign = [row.id for row in rows if row not in own]
+    counted = {row.id for row in own}
+    foreign = [row.id for row in rows if row.id not in counted]
     return HistoryDocument(
         actor=owner.id,
         actor_name=owner.name,
@@ -301,6 +297,11 @@ def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocu
         foreign_scores=foreign,
         excluded={"foreign": len(foreign)} if foreign else {},
     )
+
+
+def own_scores(kernel: Kernel, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
+    """Return the scores by this home's kernel; only those count."""
+    return [row for row in rows if record_of(kernel.log, row.id).by == kernel.kernel]
 
 
 def _suite_history(
@@ -320,13 +321,13 @@ def _score_input(kernel: Kernel, row: ScoreRow) -> ScoreInput:
     body = record.body
     assert isinstance(body, Score)  # noqa: S101 - the row was derived from it
     grades = decode_grades(kernel, record)
-    cases = body.structure.covered + body.structure.ungraded + body.structure.no_run
+    cases = _case_count(body)
     return ScoreInput(
         id=row.id,
         position=row.position,
         body=body,
-        structure=rate_part(cases, [(grade.case_facet, grade.structure) for grade in grades]),
-        substance=rate_part(cases, [(grade.case_facet, grade.substance) for grade in grades]),
+        structure=rates(cases, [(grade.case_facet, grade.structure) for grade in grades]),
+        substance=rates(cases, [(grade.case_facet, grade.substance) for grade in grades]),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 from spl.records.definitions import Behaviour, CommandBehaviour
 from spl.records.problems import Problem, problems
 
-PLACEHOLDERS: Final = ("{workspace}", "{prompt}", "{task_id}", "{model}")
 _ADAPTERS: Final = ("command", "pipeline", "external")
 
 

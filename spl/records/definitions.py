@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
 
-import msgspec
 from msgspec import Meta, Struct
 
 from spl.ids import ID_BYTES, BlobId, Did
@@ -138,13 +137,3 @@ class ExternalBehaviour(Body, frozen=True, tag_field="adapter", tag="external"):
 
 
 Behaviour: TypeAlias = CommandBehaviour | PipelineBehaviour | ExternalBehaviour
-
-
-def behaviour_of(definition: Definition) -> Behaviour:
-    """Return the typed behaviour of a definition.
-
-    Raises:
-        msgspec.ValidationError: The map does not have the shape of its adapter.
-    """
-    behaviour: Behaviour = msgspec.convert(definition.behaviour, Behaviour, builtin_types=(bytes,))
-    return behaviour

@@ -82,22 +82,3 @@ def new_file(tmp: Path, final: Path) -> Iterator[BinaryIO]:
         )  # also of a file that is there: whoever made it may have died before this
     finally:
         aside.unlink(missing_ok=True)
-
-
-def replace_file(tmp: Path, final: Path, data: bytes) -> None:
-    """Put `data` under `final` atomically and durably, whatever was there.
-
-    Raises:
-        OSError: It could not be written; the old content stays.
-    """
-    aside = tmp / secrets.token_hex(16)
-    try:
-        descriptor = os.open(aside, _NEW, FILE_MODE)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.rename(final)
-        sync_directory(final.parent)
-    finally:
-        aside.unlink(missing_ok=True)

@@ -171,8 +171,12 @@ class View(Protocol):
         actor: RecordId | None = None,
         facet: Facet | None = None,
         case_facets: Sequence[CaseFacet] | None = None,
+        run: RecordId | None = None,
     ) -> Iterator[RunRow]:
-        """Yield the runs that match, by position of their start; the cost follows the answer, not the log."""
+        """Yield the runs that match, by position of their start; the cost follows the answer, not the log.
+
+        `run` is the id of one run's start.
+        """
 
     def open_runs(self) -> list[RunRow]:
         """Return the runs that have no end."""

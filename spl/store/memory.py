@@ -10,9 +10,9 @@ import msgspec
 
 from spl.ids import BlobId, CaseFacet, Did, Facet, RecordId
 from spl.records.definitions import Actor
-from spl.records.envelope import Draft, Record, check_encoded, check_record, encode_record
-from spl.store import projections, tree
-from spl.store.keys import check_signature
+from spl.records.envelope import Record
+from spl.store import projections
+from spl.store.appending import Appending, Owner
 from spl.store.log import (
     CaseRow,
     DefinitionRow,
@@ -116,12 +116,14 @@ class _MemoryView:
         actor: RecordId | None = None,
         facet: Facet | None = None,
         case_facets: Sequence[CaseFacet] | None = None,
+        run: RecordId | None = None,
     ) -> Iterator[RunRow]:
         wanted = None if case_facets is None else set(case_facets)
         for row in list(self._state.runs.values()):
             if (
                 actor in (None, row.actor)
                 and facet in (None, row.facet)
+                and run in (None, row.id)
                 and (wanted is None or row.case_facet in wanted)
             ):
                 yield row
@@ -151,39 +153,22 @@ class _MemoryView:
         )
 
 
-class _MemoryTransaction(_MemoryView):
+class _MemoryTransaction(_MemoryView, Appending):
     """The writing half, on a state of its own; also the `Lookup` of the projections."""
 
-    def __init__(self, state: _State, log: MemoryLog) -> None:
+    def __init__(self, state: _State, log: Owner) -> None:
         super().__init__(state)
         self._log = log
 
-    def append(self, draft: Draft) -> Entry:
-        stamp = self._log.stamp
-        data = encode_record(draft, at=stamp.now_ms(), salt=stamp.salt())
-        return self._accept(data, stamp.sign(draft.by, data), check_encoded(data))
+    def _has(self, record_id: RecordId) -> bool:
+        return record_id in self._state.positions
 
-    def append_signed(self, record: bytes, signature: bytes) -> Entry:
-        checked = check_record(record, foreign=True)
-        existing = self.get(checked.id)
-        if existing is not None:
-            return existing
-        check_signature(checked.by, record, signature)
-        return self._accept(record, signature, checked)
-
-    def _accept(self, data: bytes, signature: bytes, record: Record) -> Entry:
-        existing = self.get(record.id)
-        if existing is not None:
-            return existing
-        projections.check_references(record, self._state.positions.__contains__, self._log.has_blob)
-        position = self.size()
-        entry = Entry(position, record.id, data, signature, tree.entry_leaf(data, signature))
-        for change in projections.changes(record, position, self._log.operator, self):
+    def _keep(self, entry: Entry, record: Record) -> None:
+        for change in projections.changes(record, entry.position, self._log.operator, self):
             self._apply(change)
         self._state.entries.append(entry)
         self._state.records[record.id] = record
-        self._state.positions[record.id] = position
-        return entry
+        self._state.positions[record.id] = entry.position
 
     def _apply(self, change: projections.Change) -> None:  # noqa: C901 - one arm for each change
         state = self._state

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from spl.errors import DamagedError, SplError, StorageError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
-from spl.records.envelope import Draft, Record, check_encoded, check_record, encode_record, read_record
+from spl.records.envelope import Record, read_record
 from spl.store import projections, schema, tree
-from spl.store.keys import check_signature
+from spl.store.appending import Appending
 from spl.store.lock import write_lock
 from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Stamp, VerdictRow
 from spl.store.sqlite_view import SqliteView
@@ -75,13 +75,7 @@ class SqliteLog(SqliteView):
         Raises:
             LockTimeoutError, StorageError: The lock or the disk did not let it; nothing changed.
         """
-
-        def rebuild(transaction: SqliteTransaction) -> None:
-            for table in schema.PROJECTION_TABLES:
-                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
-            transaction.project_all()
-
-        self.transact(rebuild)
+        self.transact(SqliteTransaction.derive_anew)
 
     def rebuilt(self, look: Callable[[], T]) -> T:
         """Return what `look` sees while the projections are derived anew; nothing is kept.
@@ -92,9 +86,7 @@ class SqliteLog(SqliteView):
         seen: list[T] = []
 
         def rebuild(transaction: SqliteTransaction) -> None:
-            for table in schema.PROJECTION_TABLES:
-                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
-            transaction.project_all()
+            transaction.derive_anew()
             seen.append(look())
             raise _RollBackError
 
@@ -127,7 +119,7 @@ class _RollBackError(Exception):
     """Ends a transaction that was only meant to look."""
 
 
-class SqliteTransaction(SqliteView):
+class SqliteTransaction(SqliteView, Appending):
     """What a function handed to `SqliteLog.transact` works with; also the `Lookup` of the projections."""
 
     def __init__(self, connection: sqlite3.Connection, log: SqliteLog) -> None:
@@ -146,29 +138,10 @@ class SqliteTransaction(SqliteView):
         """Return the number of entries, with those appended so far."""
         return self._size
 
-    def append(self, draft: Draft) -> Entry:
-        """Stamp, sign and append a draft, and return its entry."""
-        stamp = self._log.stamp
-        data = encode_record(draft, at=stamp.now_ms(), salt=stamp.salt())
-        return self._accept(data, stamp.sign(draft.by, data), check_encoded(data))
+    def _has(self, record_id: RecordId) -> bool:
+        return self._known(record_id) is not None
 
-    def append_signed(self, record: bytes, signature: bytes) -> Entry:
-        """Append bytes that were stamped and signed elsewhere; what is there already returns its entry."""
-        checked = check_record(record, foreign=True)
-        existing = self.get(checked.id)
-        if existing is not None:
-            return existing
-        check_signature(checked.by, record, signature)
-        return self._accept(record, signature, checked)
-
-    def _accept(self, data: bytes, signature: bytes, record: Record) -> Entry:
-        existing = self.get(record.id)
-        if existing is not None:
-            return existing
-        projections.check_references(
-            record, lambda target: self._known(target) is not None, self._log.has_blob
-        )
-        entry = Entry(self._size, record.id, data, signature, tree.entry_leaf(data, signature))
+    def _keep(self, entry: Entry, record: Record) -> None:
         self._connection.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
@@ -177,15 +150,14 @@ class SqliteTransaction(SqliteView):
                 self._known_term(record.kind),
                 self._known_term(record.by),
                 None if record.thread is None else self._known(record.thread),
-                data,
-                signature,
+                entry.record,
+                entry.signature,
                 entry.leaf,
             ),
         )
         self._project(record, entry.position)
         tree.extend(self._subtrees, self._size, entry.leaf)
         self._size += 1
-        return entry
 
     def finish(self) -> None:
         """Write what is kept once for a transaction."""
@@ -197,8 +169,10 @@ class SqliteTransaction(SqliteView):
             "INSERT INTO tree VALUES (?, ?)", zip(levels, self._subtrees, strict=True)
         )
 
-    def project_all(self) -> None:
-        """Derive every projection from the entries, in log order."""
+    def derive_anew(self) -> None:
+        """Drop every projection and derive it again from the entries, in log order."""
+        for table in schema.PROJECTION_TABLES:
+            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
         low = 0
         while rows := self._rows(
             "SELECT position, id, record FROM entries WHERE position >= ? ORDER BY position LIMIT 500", (low,)

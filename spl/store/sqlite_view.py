@@ -137,18 +137,14 @@ class SqliteView:
         self, *, actor: RecordId | None = None, facet: Facet | None = None
     ) -> list[DefinitionRow]:
         """Return the definitions of an actor, or with a facet, or both."""
-        query = (
-            "SELECT e.id, d.position, d.facet, a.id, d.incumbent FROM p_definitions d "
-            "JOIN entries e ON e.position = d.position JOIN entries a ON a.position = d.actor "
-            "WHERE (?1 IS NULL OR d.actor = ?1) AND (?2 IS NULL OR d.facet = ?2) ORDER BY d.position"
+        conditions, arguments = _filters(
+            ("d.actor", None if actor is None else self._place(actor)), ("d.facet", facet)
         )
-        owner = None if actor is None else self._position(actor)
-        if actor is not None and owner is None:
-            return []
-        if owner is not None:
-            query = query.replace("(?1 IS NULL OR d.actor = ?1)", "d.actor = ?1")
-        elif facet is not None:
-            query = query.replace("(?2 IS NULL OR d.facet = ?2)", "d.facet = ?2")
+        query = (
+            "SELECT e.id, d.position, d.facet, a.id, d.incumbent FROM p_definitions d "  # noqa: S608
+            "JOIN entries e ON e.position = d.position JOIN entries a ON a.position = d.actor "
+            f"WHERE {' AND '.join(conditions)} ORDER BY d.position"
+        )
         return [
             DefinitionRow(
                 id=RecordId(rid),
@@ -157,7 +153,7 @@ class SqliteView:
                 actor=RecordId(of),
                 incumbent=bool(incumbent),
             )
-            for rid, position, found, of, incumbent in self._rows(query, (owner, facet))
+            for rid, position, found, of, incumbent in self._rows(query, arguments)
         ]
 
     def facets(self, prefix: str, limit: int = 16) -> list[Facet]:
@@ -182,16 +178,14 @@ class SqliteView:
         actor: RecordId | None = None,
         facet: Facet | None = None,
         case_facets: Sequence[CaseFacet] | None = None,
+        run: RecordId | None = None,
     ) -> Iterator[RunRow]:
         """Yield the runs that match, by position of their start."""
-        conditions, arguments = [], []
-        for column, value in (
-            ("actor", None if actor is None else self._place(actor)),
-            ("facet", None if facet is None else self._hash(facet)),
-        ):
-            if value is not None:
-                conditions.append(f"r.{column} = ?")
-                arguments.append(value)
+        conditions, arguments = _filters(
+            ("r.actor", None if actor is None else self._place(actor)),
+            ("r.facet", None if facet is None else self._hash(facet)),
+            ("r.position", None if run is None else self._place(run)),
+        )
         if case_facets is None:
             yield from self._ranged_runs(conditions, arguments)
             return
@@ -248,15 +242,11 @@ class SqliteView:
         self, *, actor: RecordId | None = None, suite: RecordId | None = None, facet: Facet | None = None
     ) -> list[ScoreRow]:
         """Return the scores that match."""
-        conditions, arguments = ["1"], []
-        for column, value in (
-            ("actor", None if actor is None else self._place(actor)),
-            ("suite", None if suite is None else self._place(suite)),
-            ("facet", facet),
-        ):
-            if value is not None:
-                conditions.append(f"s.{column} = ?")
-                arguments.append(value)
+        conditions, arguments = _filters(
+            ("s.actor", None if actor is None else self._place(actor)),
+            ("s.suite", None if suite is None else self._place(suite)),
+            ("s.facet", facet),
+        )
         query = (
             "SELECT e.id, s.position, u.id, a.id, s.facet FROM p_scores s "  # noqa: S608
             "JOIN entries e ON e.position = s.position JOIN entries u ON u.position = s.suite "
@@ -295,6 +285,12 @@ class SqliteView:
                 winner=Facet(winner) if winner else None,
                 loser=Facet(loser) if loser else None,
             )
+
+
+def _filters(*columns: tuple[str, Any]) -> tuple[list[str], list[Any]]:
+    """Return the conditions for the columns whose value is given, behind one that always holds, and their arguments."""
+    given = [(column, value) for column, value in columns if value is not None]
+    return ["1", *(f"{column} = ?" for column, _ in given)], [value for _, value in given]
 
 
 def _entry(row: tuple[int, bytes, bytes | None, bytes, bytes]) -> Entry:
