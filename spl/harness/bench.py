@@ -18,7 +18,7 @@ from spl.errors import OperationFailedError, SplError
 from spl.harness import process
 from spl.harness.agent import AgentRun, agent_words, run_agent
 from spl.harness.checks import Bench, blocked_report, score_task, select_task
-from spl.harness.fixture import fixture_directory
+from spl.harness.fixture import fixture_directory, tree_entries
 from spl.harness.git import Git
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
@@ -27,7 +27,7 @@ from spl.harness.report import agent_result, bench_task, harness_error, selectio
 from spl.harness.request import BenchOutcome, BenchRequest
 from spl.harness.snapshot import Baseline, Seen, baseline, changed, scan
 from spl.harness.suite import Task
-from spl.harness.workspace import materialize, new_directory, refuse_inside, safe_name, tree_entries
+from spl.harness.workspace import materialize, new_directory, refuse_inside, safe_name
 
 _BUILT_IN: Final = ("--no-trust", "exec", "--output-format", "stream-json")
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Final
 
 from spl.contracts.harness import Stage, UsageSample
-from spl.harness.lenient import EACH_BYTE
+from spl.harness.lenient import EACH_BYTE, Pairs, without_surrogates
 from spl.harness.paths import WHITE_SPACE
 from spl.harness.trace import trace_key
-from spl.harness.usage import Pairs, final_stages, usage_sample
+from spl.harness.usage import final_stages, usage_sample
 
 MAX_LINE: Final = 8_388_608
 MAX_KEYS: Final = 100_000
 _NEWLINE: Final = b"\n"
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class AgentOutput:
@@ -90,7 +88,7 @@ class AgentOutput:
             return
         fields = dict(event)
         if not reader.infinite:
-            key = _SURROGATE.sub("\ufffd", trace_key(fields))
+            key = without_surrogates(trace_key(fields))
             if key and len(self._keys) < MAX_KEYS:
                 self._keys.add(key)
         sample = usage_sample(event)

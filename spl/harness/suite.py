@@ -8,7 +8,6 @@ every level. Problems of content are collected, all of them, in the documented o
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -16,7 +15,7 @@ from typing import Any, Final, NoReturn
 from msgspec import Struct
 
 from spl.errors import SuiteLoadError
-from spl.harness.lenient import EACH_BYTE
+from spl.harness.lenient import EACH_BYTE, Pairs, folded, without_surrogates
 from spl.harness.paths import PathProblem, normal_path, trim
 
 
@@ -94,7 +93,6 @@ _TASK: Final[dict[str, Any]] = {
     "contextChecks": _CONTEXT,
 }
 _SUITE: Final[dict[str, Any]] = {"id": _TEXT, "name": _TEXT, "description": _TEXT, "tasks": [_TASK]}
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BLANKS: Final = " \t\r\n"
 
 
@@ -135,10 +133,6 @@ def parse_suite(data: bytes, path: str) -> Suite:
     )
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with its repeated keys."""
-
-
 class _Number(str):
     """A number, as it was written."""
 
@@ -150,7 +144,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_Pairs, parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
+    object_pairs_hook=Pairs, parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
 )
 
 
@@ -184,7 +178,7 @@ def _decode(value: Any, shape: Any, before: Any, where: str) -> Any:  # noqa: AN
     if shape == _TEXT:
         if type(value) is not str:
             raise SuiteLoadError(f"{_PARSE}{where} must be a string")
-        return _SURROGATE.sub("\ufffd", value)
+        return without_surrogates(value)
     if isinstance(shape, dict):
         return _decode_object(value, shape, before, where)
     if type(value) is not list:
@@ -194,7 +188,7 @@ def _decode(value: Any, shape: Any, before: Any, where: str) -> Any:  # noqa: AN
 
 
 def _decode_object(value: Any, shape: dict[str, Any], before: Any, where: str) -> dict[str, Any]:  # noqa: ANN401
-    if not isinstance(value, _Pairs):
+    if not isinstance(value, Pairs):
         raise SuiteLoadError(f"{_PARSE}{where} must be an object")
     decoded: dict[str, Any] = dict(before)
     for key, item in value:
@@ -207,15 +201,11 @@ def _decode_object(value: Any, shape: dict[str, Any], before: Any, where: str) -
     return decoded
 
 
-# Simple Unicode folding has two letters beyond ASCII that fold into it: long s and the Kelvin sign.
-_FOLDED: Final = str.maketrans({"\u017f": "s", "\u212a": "k"})
-
-
 def _field(key: str, shape: dict[str, Any]) -> str | None:
     if key in shape:
         return key
-    folded = key.translate(_FOLDED).lower()
-    return next((name for name in shape if name.lower() == folded), None)
+    wanted = folded(key)
+    return next((name for name in shape if name.lower() == wanted), None)
 
 
 def _problems(suite: dict[str, Any]) -> Iterator[str]:

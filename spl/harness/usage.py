@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -13,19 +12,14 @@ from msgspec import Struct
 
 from spl.contracts.harness import Coverage, Stage, UsageSample
 from spl.harness import prices
+from spl.harness.lenient import Pairs, folded, without_surrogates
 from spl.harness.paths import trim
 
 _MAX_INT: Final = 2**63 - 1
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_FOLDED: Final = str.maketrans({"\u017f": "s", "\u212a": "k"})
 
 PRICED: Final = "priced"
 UNPRICED: Final = "unpriced"
 ERROR: Final = "error"
-
-
-class Pairs(list[tuple[str, Any]]):
-    """A JSON object with its repeated keys, in order."""
 
 
 class Spoiled(Exception):  # noqa: N818 - a signal within this module
@@ -35,7 +29,7 @@ class Spoiled(Exception):  # noqa: N818 - a signal within this module
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise Spoiled
-    return _SURROGATE.sub("\ufffd", value)
+    return without_surrogates(value)
 
 
 def _integer(value: object) -> int:
@@ -112,7 +106,7 @@ def usage_sample(event: Pairs) -> UsageSample | None:
     fields: dict[str, Any] = {}
     try:
         for key, value in event:
-            name = key if key in _EVENT else _BY_FOLDED.get(key.translate(_FOLDED).lower())
+            name = key if key in _EVENT else _BY_FOLDED.get(folded(key))
             if name is not None and value is not None:
                 fields[name] = _EVENT[name](value)
     except Spoiled:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from spl.errors import OperationFailedError
+from spl.harness.fixture import Entry, tree_entries
 from spl.harness.git import Git
 from spl.harness.limit import Limit
 from spl.harness.removal import remove_tree
 from spl.harness.snapshot import baseline, changed, scan
-from spl.harness.workspace import Entry, materialize, new_directory, refuse_inside, safe_name, tree_entries
+from spl.harness.workspace import materialize, new_directory, refuse_inside, safe_name
 
 
 @pytest.fixture
