@@ -8,68 +8,26 @@ import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from msgspec import Struct
 
-from spl.contracts.harness import Attempt, BenchTask
-from spl.errors import OperationFailedError, SplError
+from spl.contracts.harness import BenchTask
 from spl.harness import process
-from spl.harness.agent import AgentRun, agent_words, run_agent
-from spl.harness.checks import Bench, blocked_report, score_task, select_task
+from spl.harness.agent import agent_words
+from spl.harness.baselines import Baselines, Fixture
+from spl.harness.checks import select_task
+from spl.harness.execution import Executed, Launch, Order, Site, execute
 from spl.harness.fixture import fixture_directory, tree_entries
-from spl.harness.git import Git
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
 from spl.harness.removal import remove_tree
-from spl.harness.report import agent_result, bench_task, harness_error, selection_error, untried_agent
+from spl.harness.report import agent_result, bench_task, selection_error, untried_agent
 from spl.harness.request import BenchOutcome, BenchRequest
-from spl.harness.snapshot import Baseline, Seen, baseline, changed, scan
-from spl.harness.suite import Task
-from spl.harness.workspace import materialize, new_directory, refuse_inside, safe_name
+from spl.harness.suite import Suite, Task
+from spl.harness.workspace import refuse_inside
 
 _BUILT_IN: Final = ("--no-trust", "exec", "--output-format", "stream-json")
-
-
-class _Prepared(Struct, frozen=True):
-    """A fixture that was copied and committed once."""
-
-    copy: Path
-    before: Baseline
-
-
-class _Fixtures:
-    """The baselines, made when a row first needs one and cloned for each row."""
-
-    def __init__(self, request: BenchRequest) -> None:
-        self._request = request
-        self._lock = threading.Lock()
-        self._locks: dict[Path, threading.Lock] = {}
-        self._made: dict[Path, _Prepared | SplError] = {}
-
-    def get(self, fixture: Path, limit: Limit) -> _Prepared:
-        with self._lock:
-            lock = self._locks.setdefault(fixture, threading.Lock())
-        with lock:
-            if fixture not in self._made:
-                try:
-                    self._made[fixture] = self._make(fixture, limit)
-                except SplError as error:
-                    if limit.problem:
-                        raise  # the next row has time of its own
-                    self._made[fixture] = error
-            found = self._made[fixture]
-        if isinstance(found, SplError):
-            raise found
-        return found
-
-    def _make(self, fixture: Path, limit: Limit) -> _Prepared:
-        copy = Path(tempfile.mkdtemp(dir=self._request.spools, prefix="baseline-"))
-        materialize(copy, tree_entries(fixture), limit)
-        before = baseline(copy, limit)
-        Git(self._request.environment, self._request.spools, limit).commit_baseline(copy)
-        return _Prepared(copy, before)
 
 
 def run_bench(request: BenchRequest) -> BenchOutcome:
@@ -86,12 +44,21 @@ def run_bench(request: BenchRequest) -> BenchOutcome:
     root = _work_root(request)
     cancel = threading.Event()
     stop = threading.Event()
-    fixtures = _Fixtures(request)
+    site = Site(
+        root=root,
+        spools=request.spools,
+        baselines=Baselines(request.spools, request.environment),
+        keep_workspaces=request.keep_workspaces,
+    )
 
     def row(task: Task | str, model: str) -> BenchTask | None:
         if stop.is_set():
             return None
-        done = _Row(request, root, fixtures, cancel).run(task, model)
+        done = (
+            _not_selected(request, task)
+            if isinstance(task, str)
+            else _run_row(request, site, task, model, cancel)
+        )
         if request.fail_fast and not done.report.ok:
             stop.set()
         if request.on_row is not None:
@@ -118,132 +85,83 @@ def _work_root(request: BenchRequest) -> Path:
     return Path(os.path.abspath(request.work_root))  # noqa: PTH100 - links stay as they are
 
 
-class _Row:
-    """One task under one model."""
+def _not_selected(request: BenchRequest, problem: str) -> BenchTask:
+    return bench_task(
+        request.task_id,
+        "",
+        workspace_path="",
+        fixture_path="",
+        agent=untried_agent(problem),
+        report=selection_error(request.suite.id, request.task_id, problem),
+    )
 
-    def __init__(
-        self, request: BenchRequest, root: Path, fixtures: _Fixtures, cancel: threading.Event
-    ) -> None:
-        self._request = request
-        self._root = root
-        self._fixtures = fixtures
-        self._limit = Limit(request.timeout_s or None, cancel)
-        self._workspace: Path | None = None
-        self._private: Path | None = None
-        self._fixture = ""
 
-    def run(self, task: Task | str, model: str) -> BenchTask:
-        suite_id = self._request.suite.id
-        if isinstance(task, str):
-            return bench_task(
-                self._request.task_id,
-                "",
-                workspace_path="",
-                fixture_path="",
-                agent=untried_agent(task),
-                report=selection_error(suite_id, self._request.task_id, task),
-            )
-        try:
-            try:
-                before = self._prepare(task)
-            except (OSError, SplError) as error:
-                return self._not_made(task, model, error)
-            return self._tried(task, model, before)
-        finally:
-            self._clear()
+def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: threading.Event) -> BenchTask:
+    """Return the row of one task under one model."""
+    private: list[Path] = []
+    located: list[str] = []
 
-    def _prepare(self, task: Task) -> tuple[Path, Baseline]:
-        fixture = fixture_directory(self._request.suite.path, task.workspace_fixture)
-        self._fixture = str(fixture)
-        refuse_inside(self._root, fixture)
-        self._limit.check()
-        prepared = self._fixtures.get(fixture, self._limit)
-        try:
-            self._root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OperationFailedError(f"create work root: {error.filename}: {error.strerror}") from error
-        self._workspace = new_directory(self._root, safe_name(task.id))
-        materialize(self._workspace, tree_entries(prepared.copy, git=True), self._limit)
-        return self._workspace, prepared.before
-
-    def _not_made(self, task: Task, model: str, error: OSError | SplError) -> BenchTask:
-        reason = error.message if isinstance(error, SplError) else f"{error.filename}: {error.strerror}"
-        left = remove_tree(self._workspace) if self._workspace else []
-        shown = str(self._workspace or "")
-        self._workspace = None
-        row = bench_task(
-            task.id,
-            model,
-            workspace_path=shown,
-            fixture_path="",
-            agent=untried_agent(reason),
-            report=harness_error(
-                self._request.suite.id, task.id, f"workspace materialization failed: {reason}"
-            ),
-        )
-        return msgspec.structs.replace(row, left_behind=left)
-
-    def _tried(self, task: Task, model: str, made: tuple[Path, Baseline]) -> BenchTask:
-        workspace, before = made
+    def launch(workspace: Path) -> Launch:
         values = {"workspace": str(workspace), "prompt": task.prompt, "task_id": task.id, "model": model}
-        words = agent_words(self._request.agent_command, values) or built_in_words(model, task.prompt)
-        environment = self._environment(workspace)
-        attempts: list[Attempt] = []
-        while True:
-            ran = run_agent(
-                words,
-                workspace=workspace,
-                environment=environment,
-                spools=self._request.spools,
-                limit=self._limit,
-            )
-            if not ran.outcome.not_started or len(attempts) >= self._request.retries:
-                break
-            attempts.append(Attempt(error=ran.error, latency_ms=ran.outcome.latency_ms))
-        report = self._scored(task, workspace, before, ran)
-        left = [] if self._request.keep_workspaces else remove_tree(workspace)
-        self._workspace = None
-        row = bench_task(
-            task.id,
-            model,
-            workspace_path=str(workspace),
-            fixture_path=self._fixture,
-            agent=agent_result(ran.outcome, ran.output, error=ran.error, attempts=attempts),
-            report=report,
-        )
-        return msgspec.structs.replace(row, left_behind=left)
+        words = agent_words(request.agent_command, values) or built_in_words(model, task.prompt)
+        if request.clean_env:
+            private.append(Path(tempfile.mkdtemp(dir=request.spools, prefix="private-")))
+            environment = process.allowlisted(request.environment, workspace, private[0])
+        else:
+            environment = process.inherited(request.environment, workspace)
+        return Launch(words, environment, environment)
 
-    def _scored(self, task: Task, workspace: Path, before: Baseline, ran: AgentRun) -> Any:  # noqa: ANN401
-        suite_id, limit = self._request.suite.id, self._limit
-        events = ran.output.trace_events
-        if ran.failure:
-            return blocked_report(suite_id, task, ran.failure, events)
+    def fixture() -> Fixture:
+        found = suite_fixture(request.suite, task, site.root)
+        located.append(str(found.key))
+        return found
 
-        def changes() -> tuple[list[str], dict[str, Seen]]:
-            now = scan(workspace, limit)
-            return changed(workspace, before, now, task.forbidden_changed_files, limit), now
+    limit = Limit(request.timeout_s or None, cancel)
+    order = Order(
+        suite_id=request.suite.id,
+        task=task,
+        fixture=fixture,
+        launch=launch,
+        limit=limit,
+        checks_limit=limit,
+        retries=request.retries,
+    )
+    try:
+        done = execute(order, site)
+    finally:
+        for path in private:
+            remove_tree(path)
+    return finished_row(task, model, done, located[0] if done.ran else "")
 
-        bench = Bench(
-            workspace=workspace,
-            environment=self._environment(workspace),
-            spools=self._request.spools,
-            limit=limit,
-            changes=changes,
-        )
-        return score_task(suite_id, task, bench, events)
 
-    def _environment(self, workspace: Path) -> dict[str, str]:
-        if not self._request.clean_env:
-            return process.inherited(self._request.environment, workspace)
-        if self._private is None:
-            self._private = Path(tempfile.mkdtemp(dir=self._request.spools, prefix="private-"))
-        return process.allowlisted(self._request.environment, workspace, self._private)
+def suite_fixture(suite: Suite, task: Task, root: Path) -> Fixture:
+    """Return the fixture of a task of a suite file.
 
-    def _clear(self) -> None:
-        if self._private is not None:
-            remove_tree(self._private)
-        if self._workspace is not None and not self._request.keep_workspaces:
-            remove_tree(self._workspace)
+    Raises:
+        SuiteLoadError: It is not there, or lies outside the suite's directory.
+        OperationFailedError: The work root lies inside it.
+    """
+    directory = fixture_directory(suite.path, task.workspace_fixture)
+    refuse_inside(root, directory)
+    return Fixture(directory, lambda: tree_entries(directory))
+
+
+def finished_row(task: Task, model: str, done: Executed, fixture_path: str) -> BenchTask:
+    """Return the row of an order that was carried out."""
+    agent = (
+        untried_agent(done.problem)
+        if done.ran is None
+        else agent_result(done.ran.outcome, done.ran.output, error=done.ran.error, attempts=done.attempts)
+    )
+    row = bench_task(
+        task.id,
+        model,
+        workspace_path=done.workspace,
+        fixture_path=fixture_path,
+        agent=agent,
+        report=done.report,
+    )
+    return msgspec.structs.replace(row, left_behind=done.left_behind)
 
 
 def built_in_words(model: str, prompt: str) -> list[str]:

@@ -1,0 +1,159 @@
+"""One task, executed: a fresh workspace, the agent in it, its checks, and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from spl.contracts.harness import Attempt, ScoreReport
+from spl.errors import OperationFailedError, SplError
+from spl.harness.agent import AgentRun, run_agent
+from spl.harness.baselines import Baselines, Fixture
+from spl.harness.checks import Bench, blocked_report, score_task
+from spl.harness.fixture import tree_entries
+from spl.harness.limit import Limit
+from spl.harness.removal import remove_tree
+from spl.harness.report import harness_error
+from spl.harness.snapshot import Baseline, Seen, changed, scan
+from spl.harness.suite import Task
+from spl.harness.workspace import materialize, new_directory, safe_name
+
+
+class Launch(Struct, frozen=True):
+    """How an agent is started in a workspace, and what its checks see: argv and two environments."""
+
+    words: list[str]
+    environment: Mapping[str, str]
+    checks_environment: Mapping[str, str]
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What is to be executed.
+
+    Attributes:
+        suite_id: The suite's name in the report.
+        task: The task.
+        fixture: Returns what the workspace begins with; it may raise.
+        launch: Returns how the agent is started in the workspace; it may raise.
+        limit: When copying and the agent must have ended.
+        checks_limit: When the checks must have ended.
+        retries: Further attempts for an agent that could not be started.
+    """
+
+    suite_id: str
+    task: Task
+    fixture: Callable[[], Fixture]
+    launch: Callable[[Path], Launch]
+    limit: Limit
+    checks_limit: Limit
+    retries: int = 0
+
+
+class Executed(Struct, frozen=True, kw_only=True):
+    """What came of an order.
+
+    Attributes:
+        workspace: Where it was; removed unless workspaces are kept. Empty when none was made.
+        problem: Why the workspace could not be made, or the agent not be launched in it; empty otherwise.
+        ran: The last attempt at the agent; None after a problem.
+        report: The score.
+        attempts: The attempts before the last.
+        left_behind: Names that could not be removed.
+    """
+
+    workspace: str
+    report: ScoreReport
+    problem: str = ""
+    ran: AgentRun | None = None
+    attempts: list[Attempt] = []
+    left_behind: list[str] = []
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """Where orders are executed.
+
+    Attributes:
+        root: The directory of workspaces; made when it is not there.
+        spools: Where captured output is kept.
+        baselines: The fixtures that were prepared.
+        keep_workspaces: Leave the workspaces of agents that were tried.
+    """
+
+    root: Path
+    spools: Path
+    baselines: Baselines
+    keep_workspaces: bool = False
+
+
+def execute(order: Order, site: Site) -> Executed:
+    """Carry out an order; whatever goes wrong is told in what is returned."""
+    workspace: Path | None = None
+    try:
+        prepared = site.baselines.get(order.fixture(), order.limit)
+        workspace = _new_workspace(site.root, order.task.id)
+        materialize(workspace, tree_entries(prepared.copy, git=True), order.limit)
+        launch = order.launch(workspace)
+    except (OSError, SplError) as error:
+        return _not_made(order, workspace, error)
+    attempts: list[Attempt] = []
+    while True:
+        ran = run_agent(
+            launch.words,
+            workspace=workspace,
+            environment=launch.environment,
+            spools=site.spools,
+            limit=order.limit,
+        )
+        if not ran.outcome.not_started or len(attempts) >= order.retries:
+            break
+        attempts.append(Attempt(error=ran.error, latency_ms=ran.outcome.latency_ms))
+    report = _scored(order, site, workspace, launch, prepared.before, ran)
+    return Executed(
+        workspace=str(workspace),
+        report=report,
+        ran=ran,
+        attempts=attempts,
+        left_behind=[] if site.keep_workspaces else remove_tree(workspace),
+    )
+
+
+def _new_workspace(root: Path, name: str) -> Path:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OperationFailedError(f"create work root: {error.filename}: {error.strerror}") from error
+    return new_directory(root, safe_name(name))
+
+
+def _not_made(order: Order, workspace: Path | None, error: OSError | SplError) -> Executed:
+    reason = error.message if isinstance(error, SplError) else f"{error.filename}: {error.strerror}"
+    message = f"workspace materialization failed: {reason}"
+    return Executed(
+        workspace=str(workspace or ""),
+        report=harness_error(order.suite_id, order.task.id, message),
+        problem=reason,
+        left_behind=remove_tree(workspace) if workspace else [],
+    )
+
+
+def _scored(
+    order: Order, site: Site, workspace: Path, launch: Launch, before: Baseline, ran: AgentRun
+) -> ScoreReport:
+    events, limit = ran.output.trace_events, order.checks_limit
+    if ran.failure:
+        return blocked_report(order.suite_id, order.task, ran.failure, events)
+
+    def changes() -> tuple[list[str], dict[str, Seen]]:
+        now = scan(workspace, limit)
+        return changed(workspace, before, now, order.task.forbidden_changed_files, limit), now
+
+    bench = Bench(
+        workspace=workspace,
+        environment=launch.checks_environment,
+        spools=site.spools,
+        limit=limit,
+        changes=changes,
+    )
+    return score_task(order.suite_id, order.task, bench, events)
