@@ -44,7 +44,8 @@ class Home:
         Raises:
             SplError: It cannot be made or trusted, or its log or keys cannot be read.
         """
-        return cls(open_home(environment.home_path(None if path is None else str(path)), create=True))
+        place = environment.home_path(None if path is None else str(path))
+        return cls(open_home(place, create=True, secrets=environment.secrets()))
 
     def __enter__(self) -> Self:
         """Return the home; it is closed at the end of the block."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spl.records.secrets import Secrets
 
 HOME_VARIABLE = "SPL_HOME"
 
@@ -22,6 +26,13 @@ def home_path(option: str | None) -> Path:
 def variables() -> Mapping[str, str]:
     """Return the environment as it is."""
     return dict(os.environ)
+
+
+def secrets() -> Secrets:
+    """Return what may not enter a log: the values of secret-looking variables, and known shapes of secrets."""
+    from spl.records.secrets import Secrets, secret_variables  # noqa: PLC0415 - only where a home is opened
+
+    return Secrets(secret_variables(os.environ))
 
 
 def wants_colour(*, terminal: bool) -> bool:

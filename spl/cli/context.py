@@ -80,9 +80,10 @@ def kernel(*, create: bool = False) -> Kernel:
     Raises:
         StorageError: It is not there, or cannot be trusted.
     """
-    from spl.kernel.home import open_home  # noqa: PLC0415 - as above
+    from spl import environment  # noqa: PLC0415 - as above
+    from spl.kernel.home import open_home  # noqa: PLC0415
 
-    return open_home(home_path(), create=create)
+    return open_home(home_path(), create=create, secrets=environment.secrets())
 
 
 def read_file(path: str) -> bytes:

@@ -6,7 +6,7 @@ documents see the value itself.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from spl.ids import BlobId
 from spl.records.definitions import MAX_LONG_TEXT_BYTES, Body, LongText
 from spl.records.envelope import BlobRef, Record
 from spl.records.runs import MAX_LIST_BYTES, Result, RunEnd, Usage
+from spl.records.secrets import Secrets
 from spl.records.wire import from_map
 
 B = TypeVar("B", bound=Body)
@@ -38,34 +39,78 @@ class Blobs(Protocol):
         """Say whether the content is there."""
 
 
+class Place(Protocol):
+    """Where content goes: a blob store, and what may not enter it."""
+
+    @property
+    def blobs(self) -> Blobs:
+        """The store."""
+
+    @property
+    def secrets(self) -> Secrets:
+        """What may not enter."""
+
+
 def put_blob(blobs: Blobs, data: bytes, role: str, media_type: str) -> BlobRef:
     """Store content and return the reference that a record carries."""
     return BlobRef(h=blobs.put(data), n=len(data), t=media_type, r=role)
 
 
-def fit(blobs: Blobs, body: B, *, texts: tuple[str, ...] = ()) -> tuple[B, tuple[BlobRef, ...]]:
-    """Return a body whose long texts and lists stand in blobs, and the references to those.
+def put_text(place: Place, data: bytes, role: str, media_type: str = TEXT) -> tuple[BlobRef, int]:
+    """Store text without its secrets; return the reference, and how many secrets were replaced.
+
+    The count belongs into the `withheld` of the draft that names the blob.
+    """
+    kept, withheld = place.secrets.withhold_bytes(data)
+    return put_blob(place.blobs, kept, role, media_type), withheld
+
+
+class Fitted(NamedTuple, Generic[B]):
+    """A body that fits into a record, what stands beside it, and how many secrets were replaced."""
+
+    body: B
+    blobs: tuple[BlobRef, ...]
+    withheld: int
+
+
+def fit(place: Place, body: B, *, texts: tuple[str, ...] = ()) -> Fitted[B]:
+    """Return a body whose long texts and lists stand in blobs, without their secrets.
+
+    Secrets in what stays in the body are replaced when it is appended.
 
     Args:
-        blobs: Where they go.
+        place: Where blobs go, and what may not enter.
         body: The body, with every value in place.
         texts: Its fields that may be long.
     """
+    blobs, secrets = place.blobs, place.secrets
     changes: dict[str, Any] = {}
     refs: list[BlobRef] = []
+    withheld = 0
     for field in texts:
         text = getattr(body, field)
-        if isinstance(text, str) and len(raw := text.encode()) > MAX_LONG_TEXT_BYTES:
-            refs.append(put_blob(blobs, raw, field, TEXT))
-            changes[field] = refs[-1].h
+        if isinstance(text, str):
+            text, count = secrets.withhold(text)
+            withheld += count
+            changes[field] = text
+            if len(raw := text.encode()) > MAX_LONG_TEXT_BYTES:
+                refs.append(put_blob(blobs, raw, field, TEXT))
+                changes[field] = refs[-1].h
     if isinstance(body, RunEnd):
         for field in _LISTS:
             items = getattr(body, field)
+            if not items:
+                continue
             plain = msgspec.to_builtins(items, builtin_types=(bytes,))
-            if items and len(raw := canonical.encode(plain)) > MAX_LIST_BYTES:
+            raw = canonical.encode(plain)
+            if len(raw) > MAX_LIST_BYTES:
+                if secrets.suspects(raw):
+                    plain, count = secrets.withhold_value(plain)
+                    withheld += count
+                    raw = canonical.encode(plain)
                 refs.append(put_blob(blobs, raw, field, CBOR))
                 changes[field] = None
-    return (msgspec.structs.replace(body, **changes) if changes else body), tuple(refs)
+    return Fitted(msgspec.structs.replace(body, **changes) if changes else body, tuple(refs), withheld)
 
 
 def unfold_text(blobs: Blobs, text: LongText | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from spl.kernel.names import incumbent_of, record_of, resolve_actor, resolve_def
 from spl.records.behaviour import behaviour_problems
 from spl.records.definitions import MAX_LONG_TEXT_BYTES, Definition, State, Trust
 from spl.records.envelope import BlobRef, Draft, Record
+from spl.records.secrets import Secrets, texts_of
 from spl.store.log import DefinitionRow, Transaction, View
 
 PIN_TYPE = "application/octet-stream"
@@ -170,6 +171,7 @@ def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source) -> N
         DoorClosedError: It is not; every reason is named.
     """
     reasons = [f"{path}: {message}" for path, message in behaviour_problems(source.behaviour)]
+    reasons += _secrets(kernel.secrets, source)
     owner = record_of(view, actor).by
     if owner != kernel.operator:
         reasons.append(f"the actor belongs to {owner}, not to this home's operator")
@@ -180,6 +182,19 @@ def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source) -> N
     if reasons:
         raise DoorClosedError(
             "the define door stays closed: " + "; ".join(reasons), details={"reasons": reasons}
+        )
+
+
+def _secrets(secrets: Secrets, source: Source) -> Iterator[str]:
+    """Yield why a behaviour may not enter: to withhold a secret from it would change its facet."""
+    names = {blob: name for name, blob in (source.behaviour.get("files") or {}).items()}
+    for path, text in texts_of(source.behaviour):
+        where = secrets.withhold(path)[0]
+        yield from (f"{where}: holds a secret ({rule})" for rule in secrets.find(text))
+    for blob, data in source.contents.items():
+        what = f"the pinned file {names[blob]}" if blob in names else "the instructions"
+        yield from (
+            f"{what}: holds a secret ({rule})" for rule in {span.rule for span in secrets.spans(data)}
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -11,6 +11,7 @@ from spl.errors import StorageError
 from spl.ids import Did
 from spl.kernel.clock import Clock, SystemClock
 from spl.kernel.content import Blobs
+from spl.records.secrets import Secrets
 from spl.store import layout
 from spl.store.blobs import BlobStore
 from spl.store.keys import KeyStore
@@ -31,12 +32,15 @@ class Keys(Protocol):
 
 
 class Stamp:
-    """Clock and keys, as a log wants them."""
+    """Clock, keys and what may not enter, as a log wants them."""
 
-    def __init__(self, clock: Clock, sign: Callable[[Did, bytes], bytes]) -> None:
+    def __init__(
+        self, clock: Clock, sign: Callable[[Did, bytes], bytes], secrets: Secrets | None = None
+    ) -> None:
         self.now_ms = clock.now_ms
         self.salt = clock.salt
         self.sign = sign
+        self.secrets = Secrets() if secrets is None else secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class Kernel:
         kernel: The identity that signs what was executed or concluded.
         operator: The identity that signs what a person says or imports.
         path: The directory; None for a home in memory.
+        secrets: What may not enter the log.
     """
 
     log: Log
@@ -60,19 +65,23 @@ class Kernel:
     kernel: Did
     operator: Did
     path: Path | None = None
+    secrets: Secrets = field(default_factory=Secrets)
 
     def transact(self, function: Callable[[Transaction], T]) -> T:
         """Run `function` in one write transaction of the log."""
         return self.log.transact(function)
 
 
-def open_home(path: Path, *, create: bool, clock: Clock | None = None) -> Kernel:
+def open_home(
+    path: Path, *, create: bool, clock: Clock | None = None, secrets: Secrets | None = None
+) -> Kernel:
     """Return the kernel of the home at a path.
 
     Args:
         path: The directory.
         create: Make the home when it is not there.
         clock: Time and chance; the machine's when absent.
+        secrets: What may not enter the log; known shapes of secrets alone when absent.
 
     Raises:
         StorageError: It is not there, cannot be made, or is not a home that can be trusted.
@@ -82,9 +91,10 @@ def open_home(path: Path, *, create: bool, clock: Clock | None = None) -> Kernel
         raise StorageError(f"there is no home at {path}", hint="spl init makes one")
     places = layout.make(path) if create else layout.check(path)
     clock = clock or SystemClock()
+    secrets = Secrets() if secrets is None else secrets
     keys = KeyStore(places.keys, places.tmp)
     make = keys.create if create else keys.did
     kernel, operator = make(KERNEL_KEY), make(OPERATOR_KEY)
     blobs = BlobStore(places.blobs, places.tmp)
-    log = SqliteLog(places.log, places.lock, Stamp(clock, keys.sign), operator, blobs.__contains__)
-    return Kernel(log, blobs, keys, clock, kernel, operator, path)
+    log = SqliteLog(places.log, places.lock, Stamp(clock, keys.sign, secrets), operator, blobs.__contains__)
+    return Kernel(log, blobs, keys, clock, kernel, operator, path, secrets)

@@ -56,11 +56,11 @@ def judge(
             )
     basis = verdict.basis if isinstance(verdict.basis, str) else None
     _check_features(verdict.features, verdict.loser_features, basis)
-    fitted, blobs = fit(kernel.blobs, verdict, texts=("basis",))
+    fitted, blobs, withheld = fit(kernel, verdict, texts=("basis",))
 
     def append(tx: Transaction) -> VerdictDocument:
         refs = {"winner": (won.id,), "loser": (lost.id,)}
-        entry = tx.append(Draft(body=fitted, by=kernel.operator, refs=refs, blobs=blobs))
+        entry = tx.append(Draft(body=fitted, by=kernel.operator, refs=refs, blobs=blobs, withheld=withheld))
         row = next(tx.verdicts(verdict=entry.id))
         return VerdictDocument(id=entry.id, verdict=_part(kernel, tx, row))
 

@@ -301,10 +301,16 @@ class _Import:
                 },
             )
         )
-        end, blobs = fit(self._kernel.blobs, _end(item.number, line), texts=("answer",))
+        end, blobs, withheld = fit(self._kernel, _end(item.number, line), texts=("answer",))
         self._tx.append(
             Draft(
-                body=end, by=operator, at=item.at, thread=start.id, refs={"start": (start.id,)}, blobs=blobs
+                body=end,
+                by=operator,
+                at=item.at,
+                thread=start.id,
+                refs={"start": (start.id,)},
+                blobs=blobs,
+                withheld=withheld,
             )
         )
 

@@ -10,11 +10,12 @@ from spl.codec import digest
 from spl.contracts.suites import CaseDocument, CasePart, SuiteDocument, SuiteList, SuitePart
 from spl.errors import InputError, UnknownNameError
 from spl.ids import RecordId
-from spl.kernel.content import CBOR, fit, put_blob, unfold_text
+from spl.kernel.content import CBOR, Fitted, fit, put_blob, unfold_text
 from spl.kernel.home import Kernel
 from spl.kernel.names import record_of, resolve_suite
-from spl.records.envelope import BlobRef, Draft
+from spl.records.envelope import Draft
 from spl.records.evals import Case, Retire, Suite
+from spl.records.secrets import withheld_body
 from spl.records.wire import to_map
 from spl.store.log import CaseRow, NameRow, Transaction, View
 
@@ -77,7 +78,7 @@ def import_suite(
         StorageError: A file could not be stored; nothing was appended.
     """
     drafts = [_stored(kernel, case) for case in cases]
-    keys = {body.key for body, _ in drafts}
+    keys = {case.body.key for case in drafts}
 
     def append(tx: Transaction) -> SuiteDocument:
         suite, created = _suite_named(kernel, tx, name, description)
@@ -113,17 +114,17 @@ def add_cases(kernel: Kernel, suite: str, cases: Sequence[NewCase]) -> SuiteDocu
 
 
 def _write_cases(
-    kernel: Kernel, tx: Transaction, suite: NameRow, drafts: Sequence[tuple[Case, tuple[BlobRef, ...]]]
+    kernel: Kernel, tx: Transaction, suite: NameRow, drafts: Sequence[Fitted[Case]]
 ) -> SuiteDocument:
     current = {row.key: row for row in tx.cases(suite.id)}
     added: list[str] = []
     replaced: list[str] = []
-    for body, blobs in drafts:
-        old = current.get(body.key)
-        if old is not None and record_of(tx, old.id).body == body:
+    for case in drafts:
+        old = current.get(case.body.key)
+        if old is not None and record_of(tx, old.id).body == case.body:
             continue
-        _append_case(kernel, tx, suite.id, body, blobs, old)
-        (added if old is None else replaced).append(body.key)
+        _append_case(kernel, tx, suite.id, case, old)
+        (added if old is None else replaced).append(case.body.key)
     return msgspec.structs.replace(
         _document(tx, suite, appended=bool(added or replaced)),
         added=added,
@@ -182,29 +183,53 @@ def show_case(kernel: Kernel, suite: str, key: str) -> CaseDocument:
     return _case_document(kernel, row.id, found)
 
 
-def _stored(kernel: Kernel, case: NewCase) -> tuple[Case, tuple[BlobRef, ...]]:
-    """Store a case's files and long texts; return its body and the blobs that the record names."""
-    body, blobs = fit(kernel.blobs, case.body, texts=("goal",))
+def _stored(kernel: Kernel, case: NewCase) -> Fitted[Case]:
+    """Store a case's files and long texts; return what its record holds, without secrets."""
+    body, count = withheld_body(case.body, kernel.secrets)
+    fitted = fit(kernel, body, texts=("goal",))
+    fitted = fitted._replace(withheld=fitted.withheld + count)
     if case.files is None:
-        return body, blobs
+        return fitted
+    _check_files(kernel, case)
     lines = [
         digest.TreeFile(f.path, f.mode, None if f.data is None else kernel.blobs.put(f.data))
         for f in case.files
     ]
     manifest = put_blob(kernel.blobs, digest.encode_tree(lines), "tree", CBOR)
-    return msgspec.structs.replace(body, tree=manifest.h), (*blobs, manifest)
+    return fitted._replace(
+        body=msgspec.structs.replace(fitted.body, tree=manifest.h), blobs=(*fitted.blobs, manifest)
+    )
+
+
+def _check_files(kernel: Kernel, case: NewCase) -> None:
+    """Refuse a fixture that holds a secret: its files cannot be changed without changing the case."""
+    for file in case.files or ():
+        spans = kernel.secrets.spans(file.data or b"")
+        if spans:
+            raise InputError(
+                f"the case {case.body.key!r}: its file {file.path} holds a secret ({spans[0].rule})",
+                hint="take it out of the fixture: agents would see it, and a log keeps it for ever",
+            )
 
 
 def _append_case(
     kernel: Kernel,
     tx: Transaction,
     suite: RecordId,
-    body: Case,
-    blobs: tuple[BlobRef, ...],
+    case: Fitted[Case],
     old: CaseRow | None,
 ) -> None:
     refs = {} if old is None else {"replaces": (old.id,)}
-    tx.append(Draft(body=body, by=kernel.operator, thread=suite, refs=refs, blobs=blobs))
+    tx.append(
+        Draft(
+            body=case.body,
+            by=kernel.operator,
+            thread=suite,
+            refs=refs,
+            blobs=case.blobs,
+            withheld=case.withheld,
+        )
+    )
 
 
 def _append_retire(kernel: Kernel, tx: Transaction, suite: RecordId, row: CaseRow, reason: str) -> None:

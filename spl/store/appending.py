@@ -7,6 +7,7 @@ from typing import Protocol
 
 from spl.ids import BlobId, Did, RecordId
 from spl.records.envelope import Draft, Record, check_encoded, check_record, encode_record
+from spl.records.secrets import withheld_draft
 from spl.store import projections, tree
 from spl.store.keys import check_signature
 from spl.store.log import Entry, Stamp
@@ -42,9 +43,12 @@ class Appending:
         raise NotImplementedError
 
     def append(self, draft: Draft) -> Entry:
-        """Stamp, sign and append a draft, and return its entry."""
+        """Withhold secrets from a draft, stamp, sign and append it, and return its entry."""
         stamp = self._log.stamp
-        data = encode_record(draft, at=stamp.now_ms(), salt=stamp.salt())
+        at, salt = stamp.now_ms(), stamp.salt()
+        data = encode_record(draft, at=at, salt=salt)
+        if stamp.secrets.suspects(data):
+            data = encode_record(withheld_draft(draft, stamp.secrets), at=at, salt=salt)
         return self._accept(data, stamp.sign(draft.by, data), check_encoded(data))
 
     def append_signed(self, record: bytes, signature: bytes) -> Entry:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from spl.ids import CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.envelope import Draft
+from spl.records.secrets import Secrets
 
 T = TypeVar("T")
 
@@ -201,6 +202,8 @@ class Transaction(View, Protocol):
     def append(self, draft: Draft) -> Entry:
         """Stamp, sign and append a draft, and return its entry; its id may be referred to at once.
 
+        Secrets in its body are replaced before; blobs are the caller's to filter.
+
         Raises:
             DanglingReferenceError: It refers to a record or blob that the home does not hold.
             EncodingError, SchemaError: It is not a record.
@@ -232,7 +235,9 @@ class Log(View, Protocol):
 
 
 class Stamp(Protocol):
-    """What a log needs to turn drafts into entries: the kernel hands it clock and keys."""
+    """What a log needs to turn drafts into entries: the kernel hands it clock, keys, and what may not enter."""
+
+    secrets: Secrets
 
     def now_ms(self) -> int:
         """Return the time of the record about to be appended, milliseconds since 1970 UTC."""

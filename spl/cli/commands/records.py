@@ -178,6 +178,7 @@ def _render(document: RecordDocument) -> str:
             ("refs", ", ".join(refs) or None),
             ("facet", document.facet.hex() if document.facet else None),
             ("opaque", part.opaque),
+            ("withheld", f"{document.withheld} secrets" if document.withheld else None),
             ("body", outline(document.body)),
         ]
     )
