@@ -6,13 +6,14 @@ import json
 from typing import Final
 
 from spl.contracts.harness import Stage, UsageSample
-from spl.harness.lenient import EACH_BYTE, Pairs, without_surrogates
+from spl.harness.dialects import Dialect, recognized
+from spl.harness.lenient import EACH_BYTE, Pairs, is_too_complex, without_surrogates
+from spl.harness.observer import MAX_SAMPLES, Observer
 from spl.harness.paths import WHITE_SPACE
 from spl.harness.trace import trace_key
-from spl.harness.usage import final_stages, usage_sample
+from spl.harness.usage import final_stages, usage_event
 
 MAX_LINE: Final = 8_388_608
-MAX_KEYS: Final = 100_000
 _NEWLINE: Final = b"\n"
 
 
@@ -20,16 +21,14 @@ class AgentOutput:
     """Consumes standard output in chunks; what it found is there after `close`.
 
     Attributes:
-        error: Why usage could not be accounted for, or empty: an event's line beyond the limit.
-        samples: The usage events, priced, in order.
-        stages: The stages of the first final event that has any.
+        error: Why usage could not be accounted for, or empty: an event's line beyond the limit, or too many events.
+        observer: All that was seen.
     """
 
     def __init__(self) -> None:
         self.error = ""
-        self.samples: list[UsageSample] = []
-        self.stages: list[Stage] = []
-        self._keys: set[str] = set()
+        self.observer = Observer()
+        self._dialect: Dialect | None = None
         self._held = bytearray()
         self._length = 0
         self._line = 1
@@ -47,11 +46,25 @@ class AgentOutput:
         """Take what stands behind the last line break as a line."""
         if self._length:
             self._finish()
+        if self._dialect is not None:
+            self._dialect.close(self.observer)
+        if self.observer.too_many_samples and not self.error:
+            self.error = f"usage accounting: more than {MAX_SAMPLES} usage events"
+
+    @property
+    def samples(self) -> list[UsageSample]:
+        """Return the usage events, priced, in order."""
+        return self.observer.samples
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Return the stages of the first final event that has any."""
+        return self.observer.stages
 
     @property
     def trace_events(self) -> list[str]:
         """Return the keys of all trace events, without repeats, sorted by code point."""
-        return sorted(self._keys)
+        return sorted(self.observer.keys)
 
     def _hold(self, piece: bytes) -> None:
         self._length += len(piece)
@@ -63,39 +76,50 @@ class AgentOutput:
             self._held += piece[:64]
 
     def _finish(self) -> None:
+        line, self._held = self._held, bytearray()
         if self._length > MAX_LINE:
-            if not self.error and bytes(self._held).lstrip()[:1] == b"{":
-                self.error = (
-                    f"usage accounting: JSONL line {self._line} exceeds {MAX_LINE}-byte limit "
-                    f"({self._length} bytes): JSONL line exceeds the collector limit"
-                )
-        elif b"{" in self._held[:256]:
-            self._take(bytes(self._held))
-        self._held = bytearray()
+            if bytes(line[:64]).lstrip()[:1] == b"{":
+                self._lose(self._length)
+        elif b"{" in line[:256]:
+            self._take(line)
         self._length = 0
         self._line += 1
 
-    def _take(self, line: bytes) -> None:
-        text = line.decode("utf-8", EACH_BYTE).strip(WHITE_SPACE)
-        if not text.startswith("{"):
+    def _lose(self, length: int) -> None:
+        self.observer.lost("a line was too long to be read")
+        if not self.error:
+            self.error = (
+                f"usage accounting: JSONL line {self._line} exceeds {MAX_LINE}-byte limit "
+                f"({length} bytes): JSONL line exceeds the collector limit"
+            )
+
+    def _take(self, line: bytearray) -> None:
+        if is_too_complex(line):
+            self.observer.lost("a line held too many values to be read")
+            return
+        source = line.decode("utf-8", EACH_BYTE).strip(WHITE_SPACE)
+        line.clear()
+        if not source.startswith("{"):
             return
         reader = _Reader()
         try:
-            event = reader.decoder.decode(text)
+            event = reader.decoder.decode(source)
         except (ValueError, RecursionError):
             return
         if not isinstance(event, Pairs):
             return
         fields = dict(event)
         if not reader.infinite:
-            key = without_surrogates(trace_key(fields))
-            if key and len(self._keys) < MAX_KEYS:
-                self._keys.add(key)
-        sample = usage_sample(event)
-        if sample is not None:
-            self.samples.append(sample)
-        if not self.stages and fields.get("type") == "final":
-            self.stages = final_stages(fields.get("text"))
+            self.observer.named(without_surrogates(trace_key(fields)))
+        report = usage_event(event)
+        if report is not None:
+            self.observer.used(report)
+        if fields.get("type") == "final":
+            self.observer.staged(final_stages(fields.get("text")))
+        if self._dialect is None:
+            self._dialect = recognized(fields)
+        if self._dialect is not None:
+            self._dialect.take(fields, self.observer)
 
 
 class _Reader:

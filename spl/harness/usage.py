@@ -17,9 +17,19 @@ from spl.harness.paths import trim
 
 _MAX_INT: Final = 2**63 - 1
 
+MAX_STAGES: Final = 10_000
+
 PRICED: Final = "priced"
 UNPRICED: Final = "unpriced"
 ERROR: Final = "error"
+
+TOKENS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
 
 
 class Spoiled(Exception):  # noqa: N818 - a signal within this module
@@ -95,11 +105,65 @@ _EVENT: Final[dict[str, Callable[[object], Any]]] = {
     "meta": _text_map,
     **_words("risk block grant display checkpoint", _object),
 }
+_EVENT_TOKENS: Final = (
+    "promptTokens",
+    "completionTokens",
+    "cachedInputTokens",
+    "cacheWriteTokens",
+    "reasoningTokens",
+)
 _BY_FOLDED: Final = {name.lower(): name for name in _EVENT}
 
 
-def usage_sample(event: Pairs) -> UsageSample | None:
-    """Return the priced sample of a usage event, or None for a line that is none.
+class Tokens(Struct, frozen=True, kw_only=True):
+    """Tokens by class, None where nobody said how many; input tokens include the cached and the written ones."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class UsageReport(Struct, frozen=True, kw_only=True):
+    """What an agent said about one request, or about several at once.
+
+    Attributes:
+        sample: The published form, priced; it cannot tell no tokens from unknown ones.
+        tokens: What was said and what was not.
+        requests: How many requests it is about; None when nobody said.
+    """
+
+    sample: UsageSample
+    tokens: Tokens
+    requests: int | None = 1
+
+
+def usage_report(
+    tokens: Tokens,
+    *,
+    provider: str = "",
+    model: str = "",
+    cost_usd: float | None = None,
+    requests: int | None = 1,
+) -> UsageReport:
+    """Return a report in which the agent's own cost stands, or the list price where it states none."""
+    known = {name: value for name in TOKENS if (value := getattr(tokens, name)) is not None}
+    sample = UsageSample(
+        **known,
+        prompt_tokens=known.get("input_tokens", 0),
+        completion_tokens=known.get("output_tokens", 0),
+        provider=provider,
+        model=model,
+        cost_usd=cost_usd,
+        cost_estimated=None if cost_usd is None else True,
+        cost_provenance="" if cost_usd is None else "agent_estimate",
+    )
+    return UsageReport(sample=priced(sample), tokens=tokens, requests=requests)
+
+
+def usage_event(event: Pairs) -> UsageReport | None:
+    """Return what a usage event says, or None for a line that is none.
 
     Keys match without regard to case; a known key of the wrong type spoils the line, null is as if it were absent.
     """
@@ -113,31 +177,31 @@ def usage_sample(event: Pairs) -> UsageSample | None:
         return None
     if fields.get("type") != "usage":
         return None
-    return priced(
-        UsageSample(
-            input_tokens=fields.get("promptTokens", 0),
-            output_tokens=fields.get("completionTokens", 0),
-            prompt_tokens=fields.get("promptTokens", 0),
-            completion_tokens=fields.get("completionTokens", 0),
-            cached_input_tokens=fields.get("cachedInputTokens", 0),
-            cache_write_tokens=fields.get("cacheWriteTokens", 0),
-            reasoning_tokens=fields.get("reasoningTokens", 0),
-            provider=fields.get("provider", ""),
-            model=fields.get("model", ""),
-            api_model=fields.get("apiModel", ""),
-            stage=fields.get("stage", ""),
-            iteration=fields.get("iteration"),
-            usage_sequence=fields.get("usageSequence"),
-            usage_reported=fields.get("usageReported"),
-            cost_usd=fields.get("costUsd"),
-            cost_status=fields.get("costStatus", ""),
-            cost_estimated=fields.get("costEstimated"),
-            cost_provenance=fields.get("costProvenance", ""),
-            pricing_source=fields.get("pricingSource", ""),
-            pricing_as_of=fields.get("pricingAsOf", ""),
-            unpriced_reason=fields.get("unpricedReason", ""),
-        )
+    sample = UsageSample(
+        input_tokens=fields.get("promptTokens", 0),
+        output_tokens=fields.get("completionTokens", 0),
+        prompt_tokens=fields.get("promptTokens", 0),
+        completion_tokens=fields.get("completionTokens", 0),
+        cached_input_tokens=fields.get("cachedInputTokens", 0),
+        cache_write_tokens=fields.get("cacheWriteTokens", 0),
+        reasoning_tokens=fields.get("reasoningTokens", 0),
+        provider=fields.get("provider", ""),
+        model=fields.get("model", ""),
+        api_model=fields.get("apiModel", ""),
+        stage=fields.get("stage", ""),
+        iteration=fields.get("iteration"),
+        usage_sequence=fields.get("usageSequence"),
+        usage_reported=fields.get("usageReported"),
+        cost_usd=fields.get("costUsd"),
+        cost_status=fields.get("costStatus", ""),
+        cost_estimated=fields.get("costEstimated"),
+        cost_provenance=fields.get("costProvenance", ""),
+        pricing_source=fields.get("pricingSource", ""),
+        pricing_as_of=fields.get("pricingAsOf", ""),
+        unpriced_reason=fields.get("unpricedReason", ""),
     )
+    tokens = Tokens(**{name: fields.get(key) for name, key in zip(TOKENS, _EVENT_TOKENS, strict=True)})
+    return UsageReport(sample=priced(sample), tokens=tokens)
 
 
 def model_name(sample: UsageSample) -> str:
@@ -273,7 +337,7 @@ _STAGE: Final[dict[str, tuple[Callable[[object], Any], Any]]] = {
 
 def final_stages(text: object) -> list[Stage]:
     """Return the stages of a final event's text, or none when it is not one JSON object with a list of them."""
-    if not isinstance(text, str):
+    if not isinstance(text, str) or text.count("{") > MAX_STAGES:
         return []
     try:
         value = json.loads(text, object_pairs_hook=Pairs, parse_int=_stage_integer)
