@@ -141,14 +141,13 @@ def status(kernel: Kernel, *, created: bool = False) -> HomeDocument:
     """Return where the home is, how much it holds, and who it speaks as."""
     size = kernel.log.size()
     last = entry_part(kernel.log.at([size - 1])[0]) if size else None
-    subtrees = getattr(kernel.log, "subtrees", None)
     return HomeDocument(
         path=str(kernel.path),
         size=size,
         kernel=kernel.kernel,
         operator=kernel.operator,
         created=created,
-        root=tree.root(subtrees()) if subtrees is not None else None,
+        root=tree.root(kernel.log.subtrees()),
         last=last,
         actors=len(kernel.log.actors()),
         suites=len(kernel.log.suites()),

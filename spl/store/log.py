@@ -230,6 +230,16 @@ class Log(View, Protocol):
             StorageError: Disk full, input/output error, read-only medium.
         """
 
+    def subtrees(self) -> list[Digest]:
+        """Return the compact range of the whole log: the roots of its perfect subtrees, largest first."""
+
+    def subtree(self, level: int, index: int) -> Digest:
+        """Return the root of the perfect subtree of 2^level leaves that begins at leaf `index * 2^level`.
+
+        Raises:
+            DamagedError: What it is made of is missing.
+        """
+
     def close(self) -> None:
         """Release what the log holds open."""
 

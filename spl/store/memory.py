@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
-from spl.ids import BlobId, CaseFacet, Did, Facet, RecordId
+from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.definitions import Actor
 from spl.records.envelope import Record
-from spl.store import projections
+from spl.store import projections, tree
 from spl.store.appending import Appending, Owner
 from spl.store.log import (
     CaseRow,
@@ -232,6 +232,19 @@ class MemoryLog(_MemoryView):
         result = function(_MemoryTransaction(state, self))
         self._state = state
         return result
+
+    def subtrees(self) -> list[Digest]:
+        """Return the compact range of the whole log."""
+        found: list[Digest] = []
+        for entry in self._state.entries:
+            tree.extend(found, entry.position, entry.leaf)
+        return found
+
+    def subtree(self, level: int, index: int) -> Digest:
+        """Return the root of the perfect subtree of 2^level leaves that begins at leaf `index * 2^level`."""
+        if level == 0:
+            return self._state.entries[index].leaf
+        return tree.node_hash(self.subtree(level - 1, 2 * index), self.subtree(level - 1, 2 * index + 1))
 
     def close(self) -> None:
         """Do nothing: there is nothing to release."""

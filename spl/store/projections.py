@@ -18,8 +18,6 @@ from spl.records.runs import RunStart
 from spl.records.verdicts import PairVerdict
 from spl.store.log import CaseRow, DefinitionRow, NameRow, RunRow, ScoreRow, VerdictRow
 
-VERSION = 1
-
 
 class CaseChange(Struct, frozen=True):
     """A case becomes the current one of its key."""

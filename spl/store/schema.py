@@ -16,6 +16,7 @@ from spl.errors import DamagedError, StorageError
 
 APPLICATION_ID: Final = 0x53504C31  # "SPL1"
 FORMAT: Final = 1
+DERIVED: Final = 2  # of the tables that are derived from the entries; those of another version are made anew
 _BUSY_TIMEOUT_MS: Final = 30_000
 _PAGE_BYTES: Final = 8192
 
@@ -51,6 +52,8 @@ BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 """
 
 PROJECTIONS: Final = """
+CREATE TABLE subtrees (level INTEGER, number INTEGER, node BLOB NOT NULL,
+  PRIMARY KEY (level, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE p_refs (target INTEGER, role INTEGER, position INTEGER,
   PRIMARY KEY (target, role, position)) STRICT, WITHOUT ROWID;
 CREATE TABLE p_names (position INTEGER PRIMARY KEY, name TEXT NOT NULL, did TEXT) STRICT;
@@ -125,6 +128,21 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def derived_version(connection: sqlite3.Connection) -> int | None:
+    """Return the version of the derived tables, or None when they are older than versions."""
+    row = connection.execute("SELECT value FROM meta WHERE name = 'derived'").fetchone()
+    return int(row[0]) if row is not None and row[0].isdigit() else None
+
+
+def make_derived(connection: sqlite3.Connection) -> None:
+    """Make the derived tables, empty and in place of what was there, within a write transaction."""
+    for table in ("subtrees", *PROJECTION_TABLES):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    for statement in PROJECTIONS.split(";"):
+        connection.execute(statement)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('derived', ?)", (str(DERIVED),))
+
+
 def create(path: Path) -> None:
     """Make an empty log at a path where there is none.
 
@@ -137,8 +155,9 @@ def create(path: Path) -> None:
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute("PRAGMA synchronous=EXTRA")
         connection.executescript(
-            f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
-            f"{ENTRIES}{PROJECTIONS} COMMIT;"
+            f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; {ENTRIES}"
         )
+        make_derived(connection)
+        connection.execute("COMMIT")
     finally:
         connection.close()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from spl.errors import DamagedError, SplError, StorageError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.envelope import Record, read_record
-from spl.store import projections, schema, tree
+from spl.store import projections, schema, subtrees, tree
 from spl.store.appending import Appending
 from spl.store.lock import write_lock
 from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Stamp, VerdictRow
@@ -39,10 +39,13 @@ class SqliteLog(SqliteView):
         self, path: Path, lock: Path, stamp: Stamp, operator: Did, has_blob: Callable[[BlobId], bool]
     ) -> None:
         super().__init__(schema.connect(path))
+        self._subtree = subtrees.reader(self._connection)
         self._lock = lock
         self.stamp = stamp
         self.operator = operator
         self.has_blob = has_blob
+        if schema.derived_version(self._connection) != schema.DERIVED:
+            self.transact(SqliteTransaction.upgrade)
 
     def transact(self, function: Callable[[SqliteTransaction], T]) -> T:
         """Run `function` under the write lock; what it appended is durable when this returns.
@@ -69,13 +72,26 @@ class SqliteLog(SqliteView):
         """Return the compact range of the whole log."""
         return [Digest(row[0]) for row in self._rows("SELECT node FROM tree ORDER BY level DESC")]
 
+    def subtree(self, level: int, index: int) -> Digest:
+        """Return the root of the perfect subtree of 2^level leaves that begins at leaf `index * 2^level`.
+
+        Raises:
+            DamagedError: A leaf or a stored subtree is missing.
+        """
+        return self._subtree(level, index)
+
+    def stored_subtrees(self) -> int:
+        """Return how many subtrees are stored."""
+        count: int = self._value("SELECT count(*) FROM subtrees")
+        return count
+
     def rebuild_projections(self) -> None:
-        """Drop every projection and derive it again from the entries.
+        """Drop everything that is derived, the stored subtrees too, and derive it again from the entries.
 
         Raises:
             LockTimeoutError, StorageError: The lock or the disk did not let it; nothing changed.
         """
-        self.transact(SqliteTransaction.derive_anew)
+        self.transact(SqliteTransaction.make_derived)
 
     def rebuilt(self, look: Callable[[], T]) -> T:
         """Return what `look` sees while the projections are derived anew; nothing is kept.
@@ -156,8 +172,10 @@ class SqliteTransaction(SqliteView, Appending):
             ),
         )
         self._project(record, entry.position)
-        tree.extend(self._subtrees, self._size, entry.leaf)
+        completed = tree.extend(self._subtrees, self._size, entry.leaf)
         self._size += 1
+        if len(completed) > subtrees.STORED_LEVEL:
+            subtrees.store(self._connection, self._size, completed)
 
     def finish(self) -> None:
         """Write what is kept once for a transaction."""
@@ -168,6 +186,17 @@ class SqliteTransaction(SqliteView, Appending):
         self._connection.executemany(
             "INSERT INTO tree VALUES (?, ?)", zip(levels, self._subtrees, strict=True)
         )
+
+    def upgrade(self) -> None:
+        """Bring what is derived to this version, unless another process just did."""
+        if schema.derived_version(self._connection) != schema.DERIVED:
+            self.make_derived()
+
+    def make_derived(self) -> None:
+        """Make every derived table anew, from the entries."""
+        schema.make_derived(self._connection)
+        subtrees.derive_anew(self._connection)
+        self.derive_anew()
 
     def derive_anew(self) -> None:
         """Drop every projection and derive it again from the entries, in log order."""

@@ -30,19 +30,23 @@ def node_hash(left: bytes, right: bytes) -> Digest:
     return Digest(hashlib.sha256(b"\x01" + left + right).digest())
 
 
-def extend(subtrees: list[Digest], size: int, leaf: Digest) -> None:
-    """Append a leaf to the compact range of a log, in place.
+def extend(subtrees: list[Digest], size: int, leaf: Digest) -> list[Digest]:
+    """Append a leaf to the compact range of a log, in place, and return the perfect subtrees that it completes.
 
     Args:
         subtrees: The compact range of the first `size` leaves.
         size: How many leaves it covers.
         leaf: The leaf at position `size`.
+
+    Returns:
+        The roots by level: the leaf itself, then that of the two last leaves, of the four last, as far as they go.
     """
-    node = leaf
+    completed = [leaf]
     while size & 1:
-        node = node_hash(subtrees.pop(), node)
+        completed.append(node_hash(subtrees.pop(), completed[-1]))
         size >>= 1
-    subtrees.append(node)
+    subtrees.append(completed[-1])
+    return completed
 
 
 def root(subtrees: Sequence[Digest]) -> Digest:

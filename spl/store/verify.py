@@ -9,10 +9,10 @@ from typing import Final
 
 from spl.codec import digest
 from spl.contracts.verify import Finding, VerifyDocument
-from spl.errors import SplError
+from spl.errors import DamagedError, SplError
 from spl.ids import BlobId, Digest, RecordId
 from spl.records.envelope import Record, check_record
-from spl.store import schema, tree
+from spl.store import schema, subtrees, tree
 from spl.store.blobs import BlobStore
 from spl.store.keys import check_signature
 from spl.store.log import Entry, Selection
@@ -72,8 +72,9 @@ class _Verification:
         if entry.position != self._next:
             self._fault("position", f"expected position {self._next}", entry)
         self._next = entry.position + 1
-        tree.extend(self._subtrees, self._leaves, entry.leaf)
+        completed = tree.extend(self._subtrees, self._leaves, entry.leaf)
         self._leaves += 1
+        self._stored(completed)
         if entry.record is None:
             withdrawn = Finding(
                 check="withdrawal", message="withdrawn", position=entry.position, id=entry.id.hex()
@@ -95,6 +96,19 @@ class _Verification:
             )
         self._signature(entry, record)
         self._references(entry, record)
+
+    def _stored(self, completed: list[Digest]) -> None:
+        """Compare the stored subtrees that end here."""
+        for level in range(subtrees.STORED_LEVEL, len(completed)):
+            index = (self._leaves >> level) - 1
+            try:
+                found = self._log.subtree(level, index)
+            except DamagedError as error:
+                self._faults.append(Finding(check="tree", message=error.message))
+            else:
+                if found != completed[level]:
+                    message = f"the stored subtree {index} of level {level} is not that of the entries"
+                    self._faults.append(Finding(check="tree", message=message))
 
     def _signature(self, entry: Entry, record: Record) -> None:
         if not self._signatures:
@@ -144,6 +158,10 @@ class _Verification:
         """Check what stands beside the entries, and return all findings."""
         if self._log.subtrees() != self._subtrees:
             self._faults.append(Finding(check="tree", message="the stored tree is not that of the entries"))
+        if self._log.stored_subtrees() != sum(size >> level for level in range(subtrees.STORED_LEVEL, 64)):
+            self._faults.append(
+                Finding(check="tree", message="there are more stored subtrees than entries make")
+            )
         self._faults += _database_faults(self._log)
         self._faults += _projection_faults(self._log)
         for blob in self._blobs.ids():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from conftest import FixedClock
 from records.samples import DRAFTS, rid
 
 from spl.errors import DanglingReferenceError, SchemaError, SignatureError, StorageError
-from spl.ids import RecordId
+from spl.ids import Digest, RecordId
 from spl.kernel.home import Kernel, open_home
 from spl.records.definitions import Actor
 from spl.records.envelope import Draft, encode_record, read_record
 from spl.records.evals import Case, Expect, Retire, Suite
+from spl.store import tree
 from spl.store.log import Selection, Transaction
 
 
@@ -171,6 +173,31 @@ def test_a_home_on_disk_reopens_with_the_same_records_and_refuses_to_be_changed(
         with pytest.raises(sqlite3.IntegrityError):
             database.execute(statement)
     database.close()
+
+
+def test_the_roots_of_perfect_subtrees_are_those_of_the_leaves(kernel: Kernel) -> None:
+    def grow(tx: Transaction, names: range) -> None:
+        for number in names:
+            tx.append(Draft(body=Suite(name=str(number)), by=kernel.operator))
+
+    kernel.transact(lambda tx: grow(tx, range(200)))
+    kernel.transact(lambda tx: grow(tx, range(200, 1100)))
+    leaves = [entry.leaf for entry in kernel.log.scan(Selection())]
+
+    for level in range(11):
+        for index in {0, (len(leaves) >> level) - 1}:
+            low = index << level
+            expected = root_of(leaves[low : low + (1 << level)])
+            assert kernel.log.subtree(level, index) == expected, (level, index)
+    assert tree.root(kernel.log.subtrees()) == root_of(leaves)
+
+
+def root_of(leaves: list[Digest]) -> bytes:
+    """Hash a tree by the definition."""
+    if len(leaves) == 1:
+        return leaves[0]
+    middle = 1 << ((len(leaves) - 1).bit_length() - 1)
+    return sha256(b"\1" + root_of(leaves[:middle]) + root_of(leaves[middle:])).digest()
 
 
 def test_only_a_home_is_opened(tmp_path: Path) -> None:

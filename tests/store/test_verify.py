@@ -21,7 +21,9 @@ from spl.kernel.run_import import Batch, import_runs
 from spl.kernel.score import score_suite
 from spl.kernel.suite_import import parse_cases
 from spl.kernel.suites import NewCase, NewFile, add_cases, create_suite
+from spl.records.envelope import Draft
 from spl.records.evals import Case, Expect
+from spl.store.log import Transaction
 
 OFFLINE = ROOT / "examples" / "offline"
 
@@ -133,6 +135,46 @@ def test_rebuilding_mends_the_projections_and_nothing_else(home: Path) -> None:
     rebuild_projections(kernel)
     assert verify_home(kernel).ok
     assert kernel.log.actors("coder")
+
+
+@pytest.fixture
+def grown(home: Path) -> Path:
+    """A home whose log has more than two full subtrees of 256 entries."""
+    kernel = open_home(home, create=False, clock=FixedClock())
+
+    def grow(tx: Transaction) -> None:
+        for number in range(600):
+            tx.append(Draft(body={"n": number}, kind="acme.note.v1", by=kernel.operator))
+
+    kernel.transact(grow)
+    kernel.log.close()
+    return home
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE subtrees SET node = zeroblob(32) WHERE level = 8 AND number = 1",
+        "DELETE FROM subtrees WHERE level = 9",
+        "INSERT INTO subtrees VALUES (8, 2, zeroblob(32))",
+    ],
+)
+def test_a_stored_subtree_that_is_not_that_of_the_entries_is_reported_and_made_anew(
+    grown: Path, statement: str
+) -> None:
+    assert verified(grown).clean
+    damage(grown, statement)
+    assert {fault.check for fault in verified(grown).faults} == {"tree"}
+    kernel = open_home(grown, create=False)
+    rebuild_projections(kernel)
+    assert verify_home(kernel).clean
+
+
+def test_a_home_of_before_the_derived_tables_had_versions_is_upgraded_when_it_is_opened(grown: Path) -> None:
+    damage(grown, "DROP TABLE subtrees", "DROP INDEX p_names_name", "DELETE FROM p_names", "DELETE FROM meta")
+    kernel = open_home(grown, create=False)
+    assert kernel.log.actors("coder")
+    assert verify_home(kernel).clean
 
 
 def test_every_flipped_byte_of_the_log_is_found_or_harmless(home: Path) -> None:
