@@ -17,7 +17,8 @@ from spl.cli.output import emit_error, write_json
 from spl.errors import InternalFaultError, InterruptedByUserError, OperationFailedError, UsageError
 
 COMMON: Final = (
-    "Options of every command: --json prints one JSON document; --home DIR says where the home is."
+    "Options of every command: --json prints one JSON document; --home DIR says where the home is; "
+    "--progress always or never shows progress also, or not even, on a terminal."
 )
 
 # name: (module under spl.cli.commands, attribute, help)
@@ -27,7 +28,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "actor": ("actor", "app", "Actors: who does the work."),
     "definition": ("definition", "app", "Definitions: what an actor is told to be."),
     "suite": ("suite", "app", "Suites of cases."),
-    "run": ("run", "app", "Runs: import, list, show, close."),
+    "run": ("run", "app", "Runs: execute cases and goals, import, list, show, close."),
     "eval": ("evals", "app", "Evaluate agents: check suites, bench; scores, histories, comparisons."),
     "judge": ("judge", "judge_app", "Record that one record is preferred over another."),
     "verdict": ("judge", "app", "List or retract preferences."),

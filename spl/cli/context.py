@@ -19,10 +19,12 @@ class Context:
     Attributes:
         json: Print one JSON document.
         home: The `--home` option.
+        progress: The `--progress` option: auto, always or never.
     """
 
     json: bool = False
     home: str | None = None
+    progress: str = "auto"
 
 
 _CONTEXT = Context()
@@ -34,34 +36,48 @@ def current() -> Context:
 
 
 def take_common_options(words: list[str], *, leading: bool = False) -> list[str]:
-    """Take `--json` and `--home DIR` out of the words, wherever they stand before `--`, and return the rest.
+    """Take the common options out of the words, wherever they stand before `--`, and return the rest.
 
     Args:
         words: The command line without the program's name.
         leading: Take only those that stand before the first other word.
 
     Raises:
-        UsageError: `--home` has no value.
+        UsageError: An option has no value, or one that it cannot have.
     """
-    _CONTEXT.json, _CONTEXT.home = False, None
+    _CONTEXT.json, _CONTEXT.home, _CONTEXT.progress = False, None, "auto"
     rest: list[str] = []
     waiting = iter(words)
-    for word in waiting:
-        if word == "--" or (leading and rest):
-            return [*rest, word, *waiting]
-        if word == "--json":
-            _CONTEXT.json = True
-        elif word == "--home":
-            value = next(waiting, None)
-            if not value or value.startswith("--"):
-                _CONTEXT.json = "--json" in words  # also what is wrong with the words is told as JSON
-                raise UsageError("--home needs a directory")
-            _CONTEXT.home = value
-        elif word.startswith("--home="):
-            _CONTEXT.home = word.removeprefix("--home=")
-        else:
-            rest.append(word)
+    try:
+        for word in waiting:
+            if word == "--" or (leading and rest):
+                return [*rest, word, *waiting]
+            name, equals, inline = word.partition("=")
+            if word == "--json":
+                _CONTEXT.json = True
+            elif name in _VALUED:
+                _set(name, inline if equals else next(waiting, None))
+            else:
+                rest.append(word)
+    except UsageError:
+        _CONTEXT.json = "--json" in words  # also what is wrong with the words is told as JSON
+        raise
     return rest
+
+
+_VALUED = ("--home", "--progress")
+_PROGRESS = ("auto", "always", "never")
+
+
+def _set(option: str, value: str | None) -> None:
+    if option == "--progress":
+        if value not in _PROGRESS:
+            raise UsageError(f"--progress is {', '.join(_PROGRESS[:-1])} or {_PROGRESS[-1]}")
+        _CONTEXT.progress = value
+    elif not value or value.startswith("--"):
+        raise UsageError("--home needs a directory")
+    else:
+        _CONTEXT.home = value
 
 
 def home_path() -> Path:

@@ -17,7 +17,7 @@ from spl.errors import (
     UsageError,
 )
 
-_COMMON_OPTIONS = ("--json", "--home", "--help")
+_COMMON_OPTIONS = ("--json", "--home", "--progress", "--help")
 
 
 def failure(error: BaseException) -> SplError:

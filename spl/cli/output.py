@@ -70,14 +70,15 @@ def emit_error(error: SplError) -> None:
 
 
 def progress(what: str) -> Callable[[int, int], None]:
-    """Return a function that shows how much is done, on standard error and only on a terminal."""
+    """Return a function that shows how much is done, on standard error and only where progress is shown."""
+    from spl.cli.progress import shown  # noqa: PLC0415 - most commands show none
 
     def show(done: int, of: int) -> None:
         end = "\r\x1b[K" if done == of else ""
         sys.stderr.write(f"\r{what}: {done:,} of {of:,}{end}")
         sys.stderr.flush()
 
-    return show if sys.stderr.isatty() else lambda _done, _of: None
+    return show if shown() else lambda _done, _of: None
 
 
 def _painted(text: str) -> str:

@@ -72,6 +72,14 @@ def blob_id(data: bytes) -> BlobId:
     return BlobId(blake3.blake3(data).digest())
 
 
+def blob_id_of(pieces: Iterable[bytes]) -> BlobId:
+    """Return the id of the blob that consists of some pieces, in bounded memory."""
+    hasher = blake3.blake3()
+    for piece in pieces:
+        hasher.update(piece)
+    return BlobId(hasher.digest())
+
+
 class TreeFile(NamedTuple):
     """One line of a fixture tree's manifest.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from spl.contracts.document import Document, Part
 from spl.ids import Facet, RecordId
+from spl.records.evals import Cost
 
 
 class RunPart(Part, frozen=True):
@@ -65,6 +66,27 @@ class RunImport(Document, frozen=True, tag="spl.run_import.v1"):
     cases_created: int
     definitions: int
     size: int
+
+
+class RunsMade(Document, frozen=True, tag="spl.runs_made.v1"):
+    """The attempts that a command made, in the order in which they began.
+
+    Attributes:
+        counts: How many ended in each status.
+        skipped: Attempts that the log held already, with `--resume`.
+        cost: What they cost together.
+    """
+
+    suite: RecordId
+    suite_name: str
+    actor: RecordId
+    definition: RecordId
+    facet: Facet
+    trial: bool
+    runs: list[RunPart]
+    counts: dict[str, int]
+    cost: Cost
+    skipped: int = 0
 
 
 class RunsClosed(Document, frozen=True, tag="spl.runs_closed.v1"):

@@ -27,7 +27,7 @@ from spl.records.evals import (
     Total,
     UsageTotals,
 )
-from spl.records.runs import Usage
+from spl.records.runs import RunEnd, Usage
 
 TOKENS = (
     "requests",
@@ -77,7 +77,7 @@ def score(facet: Facet, cases: Sequence[CaseInput], graded: Sequence[GradedRun],
         runs=_run_counts(graded),
         observed=_observed(graded),
         usage=_usage(graded),
-        cost=_cost(graded),
+        cost=cost_of(item.run.end for item in graded if item.run.end is not None),
         as_of=as_of,
     )
 
@@ -139,12 +139,12 @@ def _usage(graded: Sequence[GradedRun]) -> UsageTotals:
     return UsageTotals(**totals)
 
 
-def _cost(graded: Sequence[GradedRun]) -> Cost:
+def cost_of(ends: Iterable[RunEnd]) -> Cost:
     """Sum the priced requests and count the others; an ended run without usage is one unpriced request."""
     counts: Counter[str] = Counter()
     nusd = 0
     anything = False
-    for end in (item.run.end for item in graded if item.run.end is not None):
+    for end in ends:
         if not end.usage:
             counts["unpriced"] += 1
             continue

@@ -16,7 +16,6 @@ from spl.harness.limit import CANCELLED, TIMED_OUT, Limit
 from spl.harness.paths import trim
 from spl.harness.process import Outcome
 
-_PLACEHOLDER: Final = re.compile(r"\{(workspace|prompt|task_id|model)\}")
 _MAX_REASON: Final = 4096
 
 
@@ -43,9 +42,10 @@ def agent_words(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
     Args:
         command: The words as written.
-        values: `workspace`, `prompt`, `task_id`, `model`.
+        values: `workspace`, `prompt`, `task_id`, `model`, and what else the caller offers.
     """
-    return [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in command]
+    placeholder = re.compile(r"\{(" + "|".join(values) + r")\}")
+    return [placeholder.sub(lambda found: values[found[1]], word) for word in command]
 
 
 def run_agent(

@@ -20,9 +20,9 @@ from spl.harness.checks import select_task
 from spl.harness.execution import Executed, Launch, Order, Site, execute
 from spl.harness.fixture import fixture_directory, tree_entries
 from spl.harness.interrupts import interrupts
-from spl.harness.limit import Limit
+from spl.harness.limit import CANCELLED, Limit
 from spl.harness.removal import remove_tree
-from spl.harness.report import agent_result, bench_task, selection_error, untried_agent
+from spl.harness.report import agent_result, bench_task, harness_error, selection_error, untried_agent
 from spl.harness.request import BenchOutcome, BenchRequest
 from spl.harness.suite import Suite, Task
 from spl.harness.workspace import refuse_inside
@@ -55,7 +55,7 @@ def run_bench(request: BenchRequest) -> BenchOutcome:
         if stop.is_set():
             return None
         done = (
-            _not_selected(request, task)
+            not_selected_row(request.suite, request.task_id, task)
             if isinstance(task, str)
             else _run_row(request, site, task, model, cancel)
         )
@@ -85,14 +85,27 @@ def _work_root(request: BenchRequest) -> Path:
     return Path(os.path.abspath(request.work_root))  # noqa: PTH100 - links stay as they are
 
 
-def _not_selected(request: BenchRequest, problem: str) -> BenchTask:
+def not_selected_row(suite: Suite, task_id: str, problem: str) -> BenchTask:
+    """Return the row of a task that the suite does not have."""
     return bench_task(
-        request.task_id,
+        task_id,
         "",
         workspace_path="",
         fixture_path="",
         agent=untried_agent(problem),
-        report=selection_error(request.suite.id, request.task_id, problem),
+        report=selection_error(suite.id, task_id, problem),
+    )
+
+
+def cancelled_row(suite: Suite, task: Task, model: str) -> BenchTask:
+    """Return the row of a task that was not begun because the operator interrupted."""
+    return bench_task(
+        task.id,
+        model,
+        workspace_path="",
+        fixture_path="",
+        agent=untried_agent(CANCELLED),
+        report=harness_error(suite.id, task.id, f"workspace materialization failed: {CANCELLED}"),
     )
 
 

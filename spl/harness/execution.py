@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,7 +17,15 @@ from spl.harness.fixture import tree_entries
 from spl.harness.limit import Limit
 from spl.harness.removal import remove_tree
 from spl.harness.report import harness_error
-from spl.harness.snapshot import Baseline, Seen, changed, scan
+from spl.harness.snapshot import (
+    Baseline,
+    Seen,
+    changed,
+    changed_since,
+    ignore_rules,
+    ignored,
+    scan,
+)
 from spl.harness.suite import Task
 from spl.harness.workspace import materialize, new_directory, safe_name
 
@@ -40,6 +49,7 @@ class Order(Struct, frozen=True, kw_only=True):
         limit: When copying and the agent must have ended.
         checks_limit: When the checks must have ended.
         retries: Further attempts for an agent that could not be started.
+        workspace: A directory that is there and stays, instead of a fresh one that begins with the fixture.
     """
 
     suite_id: str
@@ -49,6 +59,7 @@ class Order(Struct, frozen=True, kw_only=True):
     limit: Limit
     checks_limit: Limit
     retries: int = 0
+    workspace: Path | None = None
 
 
 class Executed(Struct, frozen=True, kw_only=True):
@@ -59,6 +70,7 @@ class Executed(Struct, frozen=True, kw_only=True):
         problem: Why the workspace could not be made, or the agent not be launched in it; empty otherwise.
         ran: The last attempt at the agent; None after a problem.
         report: The score.
+        changed: What the agent changed, also when it failed; None when that is unknown.
         attempts: The attempts before the last.
         left_behind: Names that could not be removed.
     """
@@ -67,6 +79,7 @@ class Executed(Struct, frozen=True, kw_only=True):
     report: ScoreReport
     problem: str = ""
     ran: AgentRun | None = None
+    changed: list[str] | None = None
     attempts: list[Attempt] = []
     left_behind: list[str] = []
 
@@ -89,14 +102,12 @@ class Site(Struct, frozen=True, kw_only=True):
 
 def execute(order: Order, site: Site) -> Executed:
     """Carry out an order; whatever goes wrong is told in what is returned."""
-    workspace: Path | None = None
+    made: list[Path] = []
     try:
-        prepared = site.baselines.get(order.fixture(), order.limit)
-        workspace = _new_workspace(site.root, order.task.id)
-        materialize(workspace, tree_entries(prepared.copy, git=True), order.limit)
+        workspace, changes = _given(order, order.workspace) if order.workspace else _fresh(order, site, made)
         launch = order.launch(workspace)
     except (OSError, SplError) as error:
-        return _not_made(order, workspace, error)
+        return _not_made(order, made, error)
     attempts: list[Attempt] = []
     while True:
         ran = run_agent(
@@ -109,14 +120,27 @@ def execute(order: Order, site: Site) -> Executed:
         if not ran.outcome.not_started or len(attempts) >= order.retries:
             break
         attempts.append(Attempt(error=ran.error, latency_ms=ran.outcome.latency_ms))
-    report = _scored(order, site, workspace, launch, prepared.before, ran)
+    report = _scored(order, site, workspace, launch, changes, ran)
     return Executed(
         workspace=str(workspace),
         report=report,
         ran=ran,
+        changed=changes.names,
         attempts=attempts,
-        left_behind=[] if site.keep_workspaces else remove_tree(workspace),
+        left_behind=[] if site.keep_workspaces else _removed(made),
     )
+
+
+def _fresh(order: Order, site: Site, made: list[Path]) -> tuple[Path, _Changes]:
+    prepared = site.baselines.get(order.fixture(), order.limit)
+    made.append(_new_workspace(site.root, order.task.id))
+    materialize(made[0], tree_entries(prepared.copy, git=True), order.limit)
+    return made[0], _Changes(order, made[0], prepared.before)
+
+
+def _given(order: Order, directory: Path) -> tuple[Path, _Changes]:
+    workspace = directory.resolve(strict=True)
+    return workspace, _Changes(order, workspace, scan(workspace, order.limit))
 
 
 def _new_workspace(root: Path, name: str) -> Path:
@@ -127,28 +151,53 @@ def _new_workspace(root: Path, name: str) -> Path:
     return new_directory(root, safe_name(name))
 
 
-def _not_made(order: Order, workspace: Path | None, error: OSError | SplError) -> Executed:
+def _not_made(order: Order, made: list[Path], error: OSError | SplError) -> Executed:
     reason = error.message if isinstance(error, SplError) else f"{error.filename}: {error.strerror}"
     message = f"workspace materialization failed: {reason}"
     return Executed(
-        workspace=str(workspace or ""),
+        workspace=str(made[0]) if made else "",
         report=harness_error(order.suite_id, order.task.id, message),
         problem=reason,
-        left_behind=remove_tree(workspace) if workspace else [],
+        left_behind=_removed(made),
     )
 
 
+def _removed(made: list[Path]) -> list[str]:
+    return [left for path in made for left in remove_tree(path)]
+
+
+class _Changes:
+    """What an agent changed.
+
+    A fresh workspace is compared with its fixture by content; one that was there by what no ordinary user can set
+    back, since hashing all of it could take longer than the agent.
+    """
+
+    def __init__(self, order: Order, workspace: Path, before: Baseline | Mapping[str, Seen]) -> None:
+        self._order, self._workspace, self._before = order, workspace, before
+        self.names: list[str] | None = None
+
+    def __call__(self) -> tuple[list[str], dict[str, Seen]]:
+        limit, before = self._order.checks_limit, self._before
+        now = scan(self._workspace, limit)
+        if isinstance(before, Baseline):
+            named = self._order.task.forbidden_changed_files
+            self.names = changed(self._workspace, before, now, named, limit)
+        else:
+            rules = ignore_rules(self._workspace, before.keys() & now.keys())
+            self.names = [name for name in changed_since(before, now) if not ignored(name, rules)]
+        return self.names, now
+
+
 def _scored(
-    order: Order, site: Site, workspace: Path, launch: Launch, before: Baseline, ran: AgentRun
+    order: Order, site: Site, workspace: Path, launch: Launch, changes: _Changes, ran: AgentRun
 ) -> ScoreReport:
     events, limit = ran.output.trace_events, order.checks_limit
     if ran.failure:
+        if not ran.outcome.not_started:
+            with contextlib.suppress(OSError, OperationFailedError):
+                changes()
         return blocked_report(order.suite_id, order.task, ran.failure, events)
-
-    def changes() -> tuple[list[str], dict[str, Seen]]:
-        now = scan(workspace, limit)
-        return changed(workspace, before, now, order.task.forbidden_changed_files, limit), now
-
     bench = Bench(
         workspace=workspace,
         environment=launch.checks_environment,

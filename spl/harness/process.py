@@ -156,7 +156,7 @@ def _start(
 ) -> tuple[subprocess.Popen[bytes] | None, str]:
     program = argv[0]
     if "/" not in program:
-        found = _search(program, environment.get("PATH", os.defpath))
+        found = find_program(program, environment.get("PATH", os.defpath))
         if found is None:
             return None, f'exec: "{program}": executable file not found in $PATH'
         program = found
@@ -176,7 +176,8 @@ def _start(
         return None, f"fork/exec {program}: {(reason or str(error)).lower()}"
 
 
-def _search(program: str, path: str) -> str | None:
+def find_program(program: str, path: str) -> str | None:
+    """Return the first executable file of a name in the absolute directories of a search path, or None."""
     for directory in path.split(os.pathsep):
         candidate = f"{directory}/{program}"
         if (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -104,17 +104,24 @@ def baseline(root: Path, limit: Limit) -> Baseline:
         OSError: It cannot be read.
         OperationFailedError: The limit was reached.
     """
+    files = {
+        path: (seen.kind, seen.size, _digest(root, path, limit) or b"")
+        for path, seen in scan(root, limit).items()
+    }
+    return Baseline(files, ignore_rules(root, files))
+
+
+def ignore_rules(root: Path, paths: Iterable[str]) -> dict[str, GitIgnoreSpec]:
+    """Return the rules of the `.gitignore` files among some paths, by their directory."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415 - only where a workspace is made
 
-    files = {}
     rules = {}
-    for path, seen in scan(root, limit).items():
-        files[path] = (seen.kind, seen.size, _digest(root, path, limit) or b"")
+    for path in paths:
         directory, _, name = path.rpartition("/")
         if name == ".gitignore":
             lines = (root / path).read_bytes().decode("utf-8", "replace").splitlines()
             rules[directory] = GitIgnoreSpec.from_lines(lines)
-    return Baseline(files, rules)
+    return rules
 
 
 def changed(

@@ -107,6 +107,13 @@ def facet_of(source: Source) -> FacetDocument:
     return FacetDocument(facet=digest.facet(source.behaviour), behaviour=source.behaviour)
 
 
+def source_of(record: Record) -> Source:
+    """Return the behaviour of a definition that the home holds, as a candidate would bring it."""
+    body = record.body
+    assert isinstance(body, Definition)  # noqa: S101 - the caller has resolved a definition
+    return Source(behaviour=body.behaviour, origin=body.origin, trust=body.trust, note=body.note)
+
+
 def propose(kernel: Kernel, actor: str, source: Source) -> DefinitionDocument:
     """Append a candidate; a behaviour that the actor has already is returned with `appended: false`.
 
@@ -115,16 +122,27 @@ def propose(kernel: Kernel, actor: str, source: Source) -> DefinitionDocument:
         DoorClosedError: The define door stays closed.
     """
     owner = resolve_actor(kernel.log, actor).id
-    blobs = _store(kernel, source)
 
     def append(tx: Transaction) -> DefinitionDocument:
-        check_door(kernel, tx, owner, source)
-        same = tx.definitions(actor=owner, facet=digest.facet(source.behaviour))
-        if same:
-            return definition_document(tx, same[0])
-        return _append(tx, owner, _draft(kernel, owner, source, "candidate", blobs))
+        row, appended = record_candidate(kernel, tx, owner, source)
+        return definition_document(tx, row, appended=appended)
 
     return kernel.transact(append)
+
+
+def record_candidate(
+    kernel: Kernel, tx: Transaction, actor: RecordId, source: Source, *, trial: bool = False
+) -> tuple[DefinitionRow, bool]:
+    """Return the actor's definition with this behaviour, appended as a candidate when it has none, and whether it was.
+
+    Raises:
+        DoorClosedError: The define door stays closed.
+    """
+    check_door(kernel, tx, actor, source, trial=trial)
+    same = tx.definitions(actor=actor, facet=digest.facet(source.behaviour))
+    if same:
+        return same[0], False
+    return _append(kernel, tx, actor, source, "candidate"), True
 
 
 def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = None) -> DefinitionDocument:
@@ -142,7 +160,6 @@ def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = 
     """
     owner = resolve_actor(kernel.log, actor).id
     seen = None if expect is None else resolve_definition(kernel.log, expect, owner).id
-    blobs = _store(kernel, source)
 
     def append(tx: Transaction) -> DefinitionDocument:
         check_door(kernel, tx, owner, source)
@@ -156,29 +173,39 @@ def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = 
             )
         if incumbent is not None and incumbent.facet == digest.facet(source.behaviour):
             return definition_document(tx, incumbent)
-        draft = _draft(kernel, owner, source, "installed", blobs)
-        if incumbent is not None:
-            draft = msgspec.structs.replace(draft, refs={"succeeds": (incumbent.id,)})
-        return _append(tx, owner, draft)
+        refs = {} if incumbent is None else {"succeeds": (incumbent.id,)}
+        row = _append(kernel, tx, owner, source, "installed", refs)
+        return definition_document(tx, row, appended=True)
 
     return kernel.transact(append)
 
 
-def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source) -> None:
+def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source, *, trial: bool = False) -> None:
     """Return when the define door is open for a behaviour.
+
+    Args:
+        kernel: The open home.
+        view: Where the actor stands.
+        actor: Whose definition it would be.
+        source: The behaviour.
+        trial: Whether it is to be tried, for which it must differ from the incumbent.
 
     Raises:
         DoorClosedError: It is not; every reason is named.
     """
-    reasons = [f"{path}: {message}" for path, message in behaviour_problems(source.behaviour)]
+    behaviour = source.behaviour
+    reasons = [f"{path}: {message}" for path, message in behaviour_problems(behaviour)]
     reasons += _secrets(kernel.secrets, source)
     owner = record_of(view, actor).by
     if owner != kernel.operator:
         reasons.append(f"the actor belongs to {owner}, not to this home's operator")
-    files = source.behaviour.get("files")
-    for name, blob in files.items() if isinstance(files, dict) else ():
+    files: dict[str, BlobId] = {} if reasons else behaviour.get("files") or {}
+    for name, blob in files.items():
         if blob not in source.contents and blob not in kernel.blobs:
             reasons.append(f"the pinned file {name} is not in this home; add it with --pin")
+    incumbent = incumbent_of(view, actor)
+    if trial and incumbent is not None and incumbent.facet == digest.facet(behaviour):
+        reasons.append("this behaviour is installed already, so there is nothing to try: run it as it is")
     if reasons:
         raise DoorClosedError(
             "the define door stays closed: " + "; ".join(reasons), details={"reasons": reasons}
@@ -211,19 +238,21 @@ def _store(kernel: Kernel, source: Source) -> tuple[BlobRef, ...]:
     )
 
 
-def _draft(
-    kernel: Kernel, actor: RecordId, source: Source, state: State, blobs: tuple[BlobRef, ...]
-) -> Draft:
+def _append(
+    kernel: Kernel,
+    tx: Transaction,
+    actor: RecordId,
+    source: Source,
+    state: State,
+    refs: Mapping[str, tuple[RecordId, ...]] | None = None,
+) -> DefinitionRow:
+    """Store what a behaviour is made of and append its definition; the door has been passed."""
     body = Definition(
         behaviour=source.behaviour, state=state, origin=source.origin, trust=source.trust, note=source.note
     )
-    return Draft(body=body, by=kernel.operator, thread=actor, blobs=blobs)
-
-
-def _append(tx: Transaction, actor: RecordId, draft: Draft) -> DefinitionDocument:
+    draft = Draft(body=body, by=kernel.operator, thread=actor, refs=refs or {}, blobs=_store(kernel, source))
     entry = tx.append(draft)
-    row = next(row for row in tx.definitions(actor=actor) if row.id == entry.id)
-    return definition_document(tx, row, appended=True)
+    return next(row for row in tx.definitions(actor=actor) if row.id == entry.id)
 
 
 def list_definitions(kernel: Kernel, actor: str) -> DefinitionList:

@@ -15,7 +15,7 @@ from spl.contracts.runs import RunImport
 from spl.errors import InputError, SplError, UnknownNameError, schema_error
 from spl.ids import RecordId
 from spl.kernel.content import fit
-from spl.kernel.define import Source, check_door
+from spl.kernel.define import Source, record_candidate
 from spl.kernel.home import Kernel
 from spl.kernel.names import incumbent_of, record_of, resolve_actor, resolve_definition, resolve_suite
 from spl.records.definitions import Count, Definition, Name
@@ -234,26 +234,13 @@ class _Import:
                 raise UnknownNameError(
                     f"line {number}: no definition for {name!r} is given", details={"line": number}
                 )
-            return self._recorded(source)
+            return record_candidate(self._kernel, self._tx, self._actor, source)[0]
         if self._batch.definition is not None:
             return resolve_definition(self._tx, self._batch.definition, self._actor)
         row = incumbent_of(self._tx, self._actor)
         if row is None:
             raise InputError("the actor has no installed definition", hint="say which with --definition")
         return row
-
-    def _recorded(self, source: Source) -> DefinitionRow:
-        """Return the actor's definition with this behaviour, recorded as a candidate when it is new."""
-        facet = digest.facet(source.behaviour)
-        rows = self._tx.definitions(actor=self._actor, facet=facet)
-        if not rows:
-            check_door(self._kernel, self._tx, self._actor, source)
-            body = Definition(
-                behaviour=source.behaviour, state="candidate", origin=source.origin, trust=source.trust
-            )
-            self._tx.append(Draft(body=body, by=self._kernel.operator, thread=self._actor))
-            rows = self._tx.definitions(actor=self._actor, facet=facet)
-        return rows[0]
 
     def _case(self, item: _Read) -> RecordId:
         key = item.line.case

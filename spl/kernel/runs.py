@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -53,7 +53,7 @@ def list_runs(
     rows = view.runs(actor=owner, facet=facet, case_facets=cases)
     found = list(rows if limit is None else islice(rows, limit + 1))
     more = limit is not None and len(found) > limit
-    return RunList(runs=list(_parts(kernel, found[:limit])), more=more)
+    return RunList(runs=list(run_parts(kernel, found[:limit])), more=more)
 
 
 def show_run(kernel: Kernel, text: str) -> RunDocument:
@@ -76,7 +76,7 @@ def show_run(kernel: Kernel, text: str) -> RunDocument:
     blobs = {ref.r: ref.h.hex() for ref in end_record.blobs} if end_record else {}
     return RunDocument(
         id=record.id,
-        run=next(_parts(kernel, [row])),
+        run=next(run_parts(kernel, [row])),
         start=start,
         end=to_map(unfold_end(kernel.blobs, end_record)) if end_record else None,
         blobs=blobs,
@@ -114,7 +114,7 @@ def close_runs(kernel: Kernel, texts: Iterable[str], cause: str) -> RunsClosed:
 
     closed = kernel.transact(append)
     again = [next(kernel.log.runs(run=row.id)) for row in closed]
-    return RunsClosed(closed=list(_parts(kernel, again)))
+    return RunsClosed(closed=list(run_parts(kernel, again)))
 
 
 def _row(view: View, record: Record) -> RunRow:
@@ -135,7 +135,8 @@ def _end_record(view: View, row: RunRow) -> Record:
     return read_record(entry.record, entry.id)
 
 
-def _parts(kernel: Kernel, rows: list[RunRow]) -> Iterator[RunPart]:
+def run_parts(kernel: Kernel, rows: Sequence[RunRow]) -> Iterator[RunPart]:
+    """Yield the part that each run has in a list."""
     view = kernel.log
     keys: dict[RecordId, str | None] = {}
     attempts: dict[tuple[Any, ...], int] = {}

@@ -6,12 +6,13 @@ import msgspec
 
 from spl.codec import jsontext
 from spl.contracts.suites import SuiteDocument
-from spl.errors import schema_error
+from spl.errors import SuiteLoadError, schema_error
 from spl.harness.fixture import fixture_directory, read_fixture
-from spl.harness.suite import Suite, Task
+from spl.harness.suite import Suite
 from spl.kernel.home import Kernel
 from spl.kernel.suites import NewCase, NewFile, import_suite
-from spl.records.evals import Case, ChangedFiles, Command, Context, Expect
+from spl.kernel.tasks import case_of
+from spl.records.evals import Case
 from spl.records.problems import Problem, problems
 
 
@@ -23,39 +24,19 @@ def import_suite_file(kernel: Kernel, suite: Suite, name: str | None) -> SuiteDo
     """
     fixtures: dict[str, list[NewFile]] = {}
     cases = []
+    found: list[str] = []
     for task in suite.tasks:
-        root = fixture_directory(suite.path, task.workspace_fixture)
-        files = fixtures.get(str(root))
-        if files is None:
-            files = [NewFile(file.path, file.mode, file.data) for file in read_fixture(root)]
-            fixtures[str(root)] = files
-        cases.append(NewCase(_case(task), files))
+        try:
+            root = fixture_directory(suite.path, task.workspace_fixture)
+            if str(root) not in fixtures:
+                fixtures[str(root)] = [NewFile(file.path, file.mode, file.data) for file in read_fixture(root)]
+        except SuiteLoadError as error:
+            found.append(f"task {task.id!r}: {error.message}")
+        else:
+            cases.append(NewCase(case_of(task), fixtures[str(root)]))
+    if found:
+        raise SuiteLoadError("; ".join(found), hint="nothing was imported", details={"problems": found})
     return import_suite(kernel, name or suite.id, cases, suite.description or suite.name)
-
-
-def _case(task: Task) -> Case:
-    context = task.context_checks
-    return Case(
-        key=task.id,
-        name=task.name,
-        goal=task.prompt,
-        description=task.description or None,
-        tags=task.tags or None,
-        difficulty=task.difficulty or None,
-        fixture=task.workspace_fixture,
-        expect=Expect(
-            commands=[Command(id=c.id, name=c.name, argv=c.command) for c in task.verification_commands],
-            changed_files=ChangedFiles(
-                expected=task.expected_changed_files, forbidden=task.forbidden_changed_files or None
-            ),
-            context=Context(
-                required=context.required_files or None, forbidden=context.forbidden_files or None
-            )
-            if context.required_files or context.forbidden_files
-            else None,
-            trace=task.required_trace_events or None,
-        ),
-    )
 
 
 def parse_cases(data: bytes, name: str) -> list[NewCase]:

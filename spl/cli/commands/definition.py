@@ -27,7 +27,13 @@ _ORIGIN = typer.Option("local", help="Where it came from.")
 _NOTE = typer.Option(None, help="A remark, shown in the history.")
 
 
-def _source(file: str, pins: list[str], *, origin: str, trust: str, note: str | None) -> Source:
+def read_source(file: str, pins: list[str], *, origin: str, trust: str, note: str | None) -> Source:
+    """Return the behaviour of a file with the files that are pinned to it.
+
+    Raises:
+        UsageError: The trust is not one, or two pinned files have the same name.
+        FileInputError, EncodingError, SchemaError: A file cannot be read, or is not a behaviour.
+    """
     import msgspec  # noqa: PLC0415 - imported when called
 
     from spl.errors import UsageError  # noqa: PLC0415
@@ -36,6 +42,8 @@ def _source(file: str, pins: list[str], *, origin: str, trust: str, note: str | 
     if trust not in ("untrusted", "reviewed", "trusted"):
         raise UsageError(f"--trust is untrusted, reviewed or trusted, not {trust!r}")
     pinned = {Path(pin).name: read_file(pin) for pin in pins}
+    if len(pinned) != len(pins):
+        raise UsageError("two pinned files have the same name; a definition knows its files by their names")
     source = parse_behaviour(read_file(file), file, pinned)
     return msgspec.structs.replace(source, origin=origin, trust=trust, note=note)
 
@@ -55,7 +63,7 @@ def propose(
     """
     from spl.kernel.define import propose as propose_definition  # noqa: PLC0415 - imported when called
 
-    source = _source(file, pin, origin=origin, trust=trust, note=note)
+    source = read_source(file, pin, origin=origin, trust=trust, note=note)
     emit(propose_definition(kernel(create=True), actor, source), _render)
 
 
@@ -75,7 +83,7 @@ def install(
     """
     from spl.kernel.define import install as install_definition  # noqa: PLC0415 - imported when called
 
-    source = _source(file, pin, origin=origin, trust=trust, note=note)
+    source = read_source(file, pin, origin=origin, trust=trust, note=note)
     emit(install_definition(kernel(create=True), actor, source, expect=expect), _render)
 
 
@@ -112,7 +120,7 @@ def facet(file: str = _FILE, pin: list[str] = _PIN) -> None:
     """
     from spl.kernel.define import facet_of  # noqa: PLC0415 - imported when called
 
-    emit(facet_of(_source(file, pin, origin="local", trust="untrusted", note=None)), _render_facet)
+    emit(facet_of(read_source(file, pin, origin="local", trust="untrusted", note=None)), _render_facet)
 
 
 def _render(document: DefinitionDocument) -> str:

@@ -40,6 +40,10 @@ bench: run an agent in a fresh copy of each task's fixture, and score what it di
   --retries N               further attempts for an agent that could not be started
   --fail-fast               start no further row after one that did not pass
 
+  --actor NAME              run the definition of this actor instead, and record the runs; see spl eval score
+  --definition ID           with --actor: a definition other than the installed one
+  --trial FILE|ID           with --actor: a candidate; nothing is installed
+
 run and bench
   --report-dir DIR          write the document to DIR/agent-eval-report.json too
   --clean-env               give agents and checks only the allowed environment variables
@@ -139,9 +143,24 @@ def parse_words(words: list[str]) -> EvalOptions:
         raise WordsError("--suite requires a path")
     if options.mode == "run" and not options.workspace:
         raise WordsError("--workspace requires a path for eval run")
+    _check_recording(options)
     if options.format == "json":
         options.json = True
     return options
+
+
+def _check_recording(options: EvalOptions) -> None:
+    if not options.actor:
+        for flag, value in (("--definition", options.definition), ("--trial", options.trial)):
+            if value:
+                raise WordsError(f"{flag} is only valid with --actor")
+        return
+    if options.agent_command is not None:
+        raise WordsError("--agent-command and --actor exclude each other: the agent is the definition's")
+    if options.models:
+        raise WordsError("--model and --actor exclude each other: the model is the definition's")
+    if options.definition and options.trial:
+        raise WordsError("--definition and --trial exclude each other")
 
 
 def _take(options: EvalOptions, words: list[str], at: int) -> int:

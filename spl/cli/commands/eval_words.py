@@ -64,15 +64,11 @@ def _run(options: EvalOptions) -> int:
         from spl.harness.report import validate_document  # noqa: PLC0415 - as above
 
         return _emit(validate_document(suite), options)
-    if options.actor or options.definition or options.trial:
-        return _refuse(
-            "recording a bench is not available yet; leave out --actor, --definition and --trial", _USAGE
-        )
-    if options.mode == "bench" and options.agent_command is None:
+    if options.mode == "bench" and options.agent_command is None and not options.actor:
         return _refuse("the built-in agent is not available yet; name one with --agent-command", _FAILED)
     _check_outputs(options)
     with tempfile.TemporaryDirectory(prefix="spl-spools-", ignore_cleanup_errors=True) as spools:
-        execute = _score if options.mode == "run" else _bench
+        execute = _score if options.mode == "run" else _recorded if options.actor else _bench
         return _emit(execute(suite, options, Path(spools)), options)
 
 
@@ -96,14 +92,14 @@ def _score(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
 
 
 def _bench(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
-    from spl.cli.commands.eval_progress import Progress  # noqa: PLC0415 - as above
+    from spl.cli.progress import Progress  # noqa: PLC0415 - as above
     from spl.environment import variables  # noqa: PLC0415
     from spl.harness.bench import run_bench  # noqa: PLC0415
     from spl.harness.report import bench_document  # noqa: PLC0415
     from spl.harness.request import BenchRequest  # noqa: PLC0415
 
     tasks = 1 if options.task else len(suite.tasks)
-    with Progress(tasks * max(1, len(options.models)), options.jobs) as progress:
+    with Progress("rows", options.jobs, tasks * max(1, len(options.models))) as progress:
         outcome = run_bench(
             BenchRequest(
                 suite=suite,
@@ -119,7 +115,7 @@ def _bench(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
                 jobs=options.jobs,
                 retries=options.retries,
                 fail_fast=options.fail_fast,
-                on_row=progress.row_done,
+                on_row=lambda row: progress.count(passed=row.report.ok, cost_usd=row.agent.cost_usd),
             )
         )
     return bench_document(
@@ -128,6 +124,38 @@ def _bench(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
         runner_kind="external_command",
         models=options.models,
         work_root=outcome.work_root if options.keep_workspaces else "",
+    )
+
+
+def _recorded(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
+    """Run the definition of an actor, and record its runs in the home."""
+    import msgspec  # noqa: PLC0415 - as above
+
+    from spl.cli.commands.run_cases import choice, how  # noqa: PLC0415
+    from spl.cli.context import kernel  # noqa: PLC0415
+    from spl.cli.progress import Progress  # noqa: PLC0415
+    from spl.harness.report import bench_document  # noqa: PLC0415
+    from spl.kernel.run_cases import record_bench  # noqa: PLC0415
+
+    wish = choice(options.definition or None, options.trial or None, [])
+    with Progress("rows", options.jobs) as progress:
+        manner = msgspec.structs.replace(
+            how(options.jobs, None, progress),
+            timeout_ms=round(options.timeout_s * 1000) or None,
+            retries=options.retries,
+            work_root=Path(os.path.abspath(options.work_root)) if options.work_root else None,  # noqa: PTH100
+            keep_workspaces=options.keep_workspaces,
+            fail_fast=options.fail_fast,
+            scratch=spools,
+        )
+        made = record_bench(kernel(create=True), suite, options.actor, wish, manner, options.task)
+    model = made.under.behaviour.model
+    return bench_document(
+        suite,
+        made.rows,
+        runner_kind="external_command" if made.under.adapter == "command" else "splice_pipeline",
+        models=[model] if model else [],
+        work_root=str(manner.work_root or "") if options.keep_workspaces else "",
     )
 
 

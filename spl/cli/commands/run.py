@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from spl.cli.commands.run_cases import goal, suite
 from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel, read_file
 from spl.cli.output import emit
-from spl.cli.render.money import usd
-from spl.cli.render.text import fields, outline, short, table, when
+from spl.cli.render.runs import render_run, run_table
+from spl.cli.render.text import fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spl.contracts.runs import RunDocument, RunImport, RunList, RunPart, RunsClosed
+    from spl.contracts.runs import RunImport, RunList, RunsClosed
     from spl.kernel.define import Source
 
-app = group("Runs: import, list, show, close.\n\nExample: spl run import runs.jsonl --actor my-agent")
+app = group(
+    "Runs: execute cases and goals, import, list, show, close.\n\n"
+    "Example: spl run suite smoke --actor my-agent --jobs 4"
+)
+app.command("goal", epilog=COMMON)(goal)
+app.command("suite", epilog=COMMON)(suite)
 
 
 @app.command("import", epilog=COMMON)
@@ -111,7 +117,7 @@ def show(run: str = typer.Argument(help="The id or prefix of a run's start or en
     """
     from spl.kernel.runs import show_run  # noqa: PLC0415 - imported when called
 
-    emit(show_run(kernel(), run), _render)
+    emit(show_run(kernel(), run), render_run)
 
 
 @app.command("close", epilog=COMMON)
@@ -142,45 +148,10 @@ def _render_import(document: RunImport) -> str:
     )
 
 
-def _rows(runs: list[RunPart]) -> str:
-    rows = [
-        (
-            short(run.id),
-            run.case_key or "-",
-            run.attempt or "-",
-            run.status + (" (trial)" if run.trial else ""),
-            short(run.facet),
-            "-" if run.tool_calls is None else f"{run.tool_calls_failed}/{run.tool_calls}",
-            "-" if run.latency_ms is None else f"{run.latency_ms / 1000:.1f}s",
-            usd(run.cost_nusd),
-        )
-        for run in runs
-    ]
-    return table(("run", "case", "attempt", "status", "facet", "failed calls", "time", "cost"), rows)
-
-
 def _render_list(document: RunList) -> str:
-    text = _rows(document.runs) or "no runs"
+    text = run_table(document.runs) or "no runs"
     return text + ("\n… more; raise --limit" if document.more else "")
 
 
 def _render_closed(document: RunsClosed) -> str:
-    return _rows(document.closed) or "no open runs"
-
-
-def _render(document: RunDocument) -> str:
-    run = document.run
-    return fields(
-        [
-            ("run", run.id.hex()),
-            ("case", f"{run.case_key}, attempt {run.attempt}" if run.case_key else None),
-            ("status", run.status + (" (trial)" if run.trial else "")),
-            ("cause", run.cause),
-            ("facet", run.facet.hex()),
-            ("at", when(run.at)),
-            ("cost", usd(run.cost_nusd)),
-            ("start", outline(document.start)),
-            ("end", outline(document.end) if document.end else "open"),
-            ("blobs", ", ".join(document.blobs) or None),
-        ]
-    )
+    return run_table(document.closed) or "no open runs"
