@@ -17,8 +17,8 @@ from spl.cli.output import emit_error, write_json
 from spl.errors import InternalFaultError, InterruptedByUserError, OperationFailedError, UsageError
 
 COMMON: Final = (
-    "Options of every command: --json prints one JSON document; --home DIR says where the home is; "
-    "--progress always or never shows progress also, or not even, on a terminal."
+    "Options of every command: --json prints one JSON document; --home DIR says where the home is; a terminal shows "
+    "progress, and --progress always or never decides otherwise."
 )
 
 # name: (module under spl.cli.commands, attribute, help)

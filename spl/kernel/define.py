@@ -199,17 +199,21 @@ def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source, *, t
     owner = record_of(view, actor).by
     if owner != kernel.operator:
         reasons.append(f"the actor belongs to {owner}, not to this home's operator")
-    files: dict[str, BlobId] = {} if reasons else behaviour.get("files") or {}
-    for name, blob in files.items():
-        if blob not in source.contents and blob not in kernel.blobs:
-            reasons.append(f"the pinned file {name} is not in this home; add it with --pin")
+    reasons += _missing_files(kernel, source)
     incumbent = incumbent_of(view, actor)
-    if trial and incumbent is not None and incumbent.facet == digest.facet(behaviour):
+    if trial and not reasons and incumbent is not None and incumbent.facet == digest.facet(behaviour):
         reasons.append("this behaviour is installed already, so there is nothing to try: run it as it is")
     if reasons:
         raise DoorClosedError(
             "the define door stays closed: " + "; ".join(reasons), details={"reasons": reasons}
         )
+
+
+def _missing_files(kernel: Kernel, source: Source) -> Iterator[str]:
+    files: Any = source.behaviour.get("files")
+    for name, blob in files.items() if isinstance(files, dict) else ():
+        if blob not in source.contents and (not isinstance(blob, bytes) or BlobId(blob) not in kernel.blobs):
+            yield f"the pinned file {name} is not in this home; add it with --pin"
 
 
 def _secrets(secrets: Secrets, source: Source) -> Iterator[str]:

@@ -29,7 +29,9 @@ def import_suite_file(kernel: Kernel, suite: Suite, name: str | None) -> SuiteDo
         try:
             root = fixture_directory(suite.path, task.workspace_fixture)
             if str(root) not in fixtures:
-                fixtures[str(root)] = [NewFile(file.path, file.mode, file.data) for file in read_fixture(root)]
+                fixtures[str(root)] = [
+                    NewFile(file.path, file.mode, file.data) for file in read_fixture(root)
+                ]
         except SuiteLoadError as error:
             found.append(f"task {task.id!r}: {error.message}")
         else:

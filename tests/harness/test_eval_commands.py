@@ -139,10 +139,23 @@ def test_run_shows_its_results_as_json(sample: Path) -> None:
     assert document["report"]["changedFiles"] == ["1.1.0.md"]
 
 
-def test_what_is_not_there_yet_says_so(sample: Path) -> None:
-    done = spl_eval("bench", "--suite", "suite.json", "--actor", "a", cwd=sample)
-    assert done.returncode == 2
-    assert "not available yet" in done.stderr
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--definition", "x"], "--definition is only valid with --actor"),
+        (["--trial", "x"], "--trial is only valid with --actor"),
+        (["--actor", "a", "--model", "m"], "--model and --actor exclude each other"),
+        (
+            ["--actor", "a", "--definition", "x", "--trial", "y"],
+            "--definition and --trial exclude each other",
+        ),
+        (["--actor", "a", "--agent-command", "x"], "--agent-command and --actor exclude each other"),
+    ],
+)
+def test_an_actor_brings_its_own_agent(sample: Path, words: list[str], message: str) -> None:
+    done = spl_eval("bench", "--suite", "suite.json", *words, cwd=sample)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
 
 
 def test_the_guide_shows_what_validate_prints(sample: Path) -> None:
