@@ -49,10 +49,19 @@ def agent_words(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
 
 def run_agent(
-    words: Sequence[str], *, workspace: Path, environment: Mapping[str, str], spools: Path, limit: Limit
+    words: Sequence[str],
+    *,
+    workspace: Path,
+    environment: Mapping[str, str],
+    spools: Path,
+    limit: Limit,
+    model: str = "",
 ) -> AgentRun:
-    """Run an agent in its workspace, reading its events while it works."""
-    output = AgentOutput()
+    """Run an agent in its workspace, reading its events while it works.
+
+    `model` is the model that it is told to use: usage counts under it where the agent's stream names none.
+    """
+    output = AgentOutput(model)
     outcome = process.run(
         words or [""],
         directory=workspace,

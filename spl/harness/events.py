@@ -23,11 +23,14 @@ class AgentOutput:
     Attributes:
         error: Why usage could not be accounted for, or empty: an event's line beyond the limit, or too many events.
         observer: All that was seen.
+
+    Args:
+        model: The model that the agent was told to use, for streams that do not name theirs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
         self.error = ""
-        self.observer = Observer()
+        self.observer = Observer(model)
         self._dialect: Dialect | None = None
         self._held = bytearray()
         self._length = 0
@@ -108,18 +111,22 @@ class AgentOutput:
             return
         if not isinstance(event, Pairs):
             return
+        self._tell(event, hides_trace=reader.infinite)
+
+    def _tell(self, event: Pairs, *, hides_trace: bool) -> None:
         fields = dict(event)
-        if not reader.infinite:
+        if not hides_trace:
             self.observer.named(without_surrogates(trace_key(fields)))
         report = usage_event(event)
         if report is not None:
             self.observer.used(report)
         if fields.get("type") == "final":
             self.observer.staged(final_stages(fields.get("text")))
-        if self._dialect is None:
-            self._dialect = recognized(fields)
-        if self._dialect is not None:
-            self._dialect.take(fields, self.observer)
+        if isinstance(fields.get("type"), str):
+            if self._dialect is None:
+                self._dialect = recognized(fields)
+            if self._dialect is not None:
+                self._dialect.take(fields, self.observer)
 
 
 class _Reader:

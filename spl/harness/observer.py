@@ -20,11 +20,15 @@ _KEY_COST: Final = 96
 
 
 class Answer:
-    """The final answer: a text that is set whole, or told piece by piece; of one beyond 1 MiB nothing is kept."""
+    """The final answer: what was said last, once the agent says that it has finished.
+
+    Of an answer beyond 1 MiB nothing is kept, since a part of it would be judged as if it were the whole.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._size = 0
+        self._settled: str | None = None
 
     def start(self) -> None:
         """Forget what was said: it was not the last word."""
@@ -41,9 +45,18 @@ class Answer:
             if len(self._pieces) > 1000:  # noqa: PLR2004 - many small strings cost more than their text
                 self._pieces = ["".join(self._pieces)]
 
+    def whole(self, text: str) -> None:
+        """Take a whole text in place of what was said before."""
+        self.start()
+        self.add(text)
+
+    def settle(self) -> None:
+        """Take note that the agent has finished: what was said last is its answer."""
+        self._settled = "".join(self._pieces) or None
+
     def text(self) -> str | None:
         """Return the answer, or None when there is none."""
-        return "".join(self._pieces) or None
+        return self._settled
 
 
 class Observer:
@@ -58,9 +71,11 @@ class Observer:
         tools: The tool calls.
         answer: The final answer.
         totals: The usage.
+        model: The model that the agent was told to use, for streams that do not name theirs; empty when unknown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
+        self.model = model
         self.samples: list[UsageSample] = []
         self.stages: list[Stage] = []
         self.too_many_samples = False
@@ -80,10 +95,12 @@ class Observer:
             self.keys.add(key)
             self.trace.add({"event": "trace", "key": key})
 
-    def called(self, call: str, name: str) -> None:
-        """Take a tool call, with its id where it has one."""
+    def called(self, call: str, name: str, *, named: bool = False) -> None:
+        """Take a tool call, with its id where it has one; `named` makes it the trace event `tool:NAME` as well."""
         if self.tools.called(call, name):
             self.trace.add({"event": "tool_call", "id": call, "name": name})
+        if named and name:
+            self.named(f"tool:{name}")
 
     def returned(self, call: str, *, name: str = "", failed: bool) -> None:
         """Take the outcome of a tool call."""

@@ -146,8 +146,19 @@ def usage_report(
     model: str = "",
     cost_usd: float | None = None,
     requests: int | None = 1,
+    unpriced_reason: str = "",
 ) -> UsageReport:
-    """Return a report in which the agent's own cost stands, or the list price where it states none."""
+    """Return a report in which the agent's own cost stands, or the list price where it states none.
+
+    Args:
+        tokens: What the agent said; without any, the usage was not reported.
+        provider: Who answered, where the agent says so.
+        model: Which model did.
+        cost_usd: What the agent states; agents state 0 also when they know no price, so that 0 counts as no statement.
+        requests: How many requests the report is about.
+        unpriced_reason: Why the report must not be priced, though it has tokens.
+    """
+    cost_usd = cost_usd or None
     known = {name: value for name in TOKENS if (value := getattr(tokens, name)) is not None}
     sample = UsageSample(
         **known,
@@ -156,8 +167,10 @@ def usage_report(
         provider=provider,
         model=model,
         cost_usd=cost_usd,
+        cost_status=UNPRICED if unpriced_reason else "",
         cost_estimated=None if cost_usd is None else True,
         cost_provenance="" if cost_usd is None else "agent_estimate",
+        unpriced_reason=unpriced_reason,
     )
     return UsageReport(sample=priced(sample), tokens=tokens, requests=requests)
 

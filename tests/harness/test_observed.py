@@ -106,6 +106,7 @@ def test_ids_beyond_those_that_are_remembered_still_count(monkeypatch: pytest.Mo
 
 
 def test_the_text_after_the_last_tool_call_is_the_answer() -> None:
+    assert seen(event("text", delta="I look.")).answer is None  # it did not say that it had finished
     found = seen(
         event("text", delta="I look."),
         event("tool_call", id="1", name="a"),
@@ -124,11 +125,11 @@ def test_an_answer_of_more_than_a_mebibyte_is_unknown() -> None:
     whole = "é" * (observer.MAX_ANSWER // 2)
     assert seen(event("final", text=whole)).answer == whole
     assert seen(event("final", text=whole + "x")).answer is None
-    assert seen(event("text", delta=whole), event("text", delta="x"), event("text", delta="y")).answer is None
+    assert seen(*(event("text", delta=part) for part in (whole, "x", "y")), event("run_end")).answer is None
 
 
 def test_an_answer_in_many_pieces_is_whole() -> None:
-    assert seen(*(event("text", delta=f"{n} ") for n in range(2500))).answer == "".join(
+    assert seen(*(event("text", delta=f"{n} ") for n in range(2500)), event("run_end")).answer == "".join(
         f"{n} " for n in range(2500)
     )
 

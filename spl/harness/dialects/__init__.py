@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from spl.harness.dialects.claude_code import ClaudeCode
+from spl.harness.dialects.codex import Codex
+from spl.harness.dialects.cursor import Cursor
+from spl.harness.dialects.gemini import Gemini
+from spl.harness.dialects.goose import Goose
+from spl.harness.dialects.opencode import OpenCode
 from spl.harness.dialects.stream_json import StreamJson
 from spl.harness.observer import Observer
 
 
 class Dialect(Protocol):
-    """Reads the lines of one agent's output."""
+    """Reads the lines of one agent's output that have a `type` of text."""
 
     name: str
 
@@ -25,7 +31,15 @@ class Dialect(Protocol):
         """Tell the observer what only the end decides."""
 
 
-DIALECTS: Final[tuple[type[Dialect], ...]] = (StreamJson,)
+DIALECTS: Final[tuple[type[Dialect], ...]] = (
+    StreamJson,
+    ClaudeCode,
+    Codex,
+    Gemini,
+    OpenCode,
+    Goose,
+    Cursor,
+)
 
 
 def recognized(event: Mapping[str, Any]) -> Dialect | None:

@@ -27,7 +27,7 @@ class StreamJson:
         return event.get("schemaVersion") == SCHEMA_VERSION and isinstance(event.get("type"), str)
 
     def take(self, event: Mapping[str, Any], observer: Observer) -> None:
-        """Read tool calls and their results, text, and the final event.
+        """Read tool calls and their results, text, and the end.
 
         The text after the last tool call is the answer, unless the final event brings one of its own; the document of
         a pipeline, which holds stages, is none.
@@ -43,9 +43,12 @@ class StreamJson:
             observer.returned(text(event.get("id")), name=text(event.get("name")), failed=failed)
         elif kind == "text":
             observer.answer.add(text(event.get("delta")) or text(event.get("text")))
-        elif kind == "final" and (final := text(event.get("text"))) and not final_stages(final):
-            observer.answer.start()
-            observer.answer.add(final)
+        elif kind == "final":
+            if (final := text(event.get("text"))) and not final_stages(final):
+                observer.answer.whole(final)
+            observer.answer.settle()
+        elif kind == "run_end":
+            observer.answer.settle()
 
     def close(self, observer: Observer) -> None:
         """Do nothing: every line speaks for itself."""
