@@ -79,15 +79,16 @@ def inherited(environment: Mapping[str, str], directory: Path) -> dict[str, str]
     return {**kept, "PWD": str(directory)}
 
 
+def allowed(environment: Mapping[str, str], names: Sequence[str] = ()) -> list[str]:
+    """Return which variables pass: PATH, LANG, TERM and the named ones that are set, never GIT_* or SPL_*."""
+    return [name for name in (*ALLOWED, *names) if name in environment and not name.startswith(_PRIVATE)]
+
+
 def allowlisted(
     environment: Mapping[str, str], directory: Path, private: Path, names: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return PATH, LANG, TERM and the named variables, with a fresh HOME and TMPDIR below `private`."""
-    kept = {
-        name: environment[name]
-        for name in (*ALLOWED, *names)
-        if name in environment and not name.startswith(_PRIVATE)
-    }
+    """Return the allowed variables, with a fresh HOME and TMPDIR below `private`."""
+    kept = {name: environment[name] for name in allowed(environment, names)}
     for name, below in (("HOME", "home"), ("TMPDIR", "tmp")):
         path = private / below
         path.mkdir(mode=0o700, parents=True, exist_ok=True)

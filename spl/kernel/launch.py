@@ -45,8 +45,7 @@ class Starter(Struct, frozen=True, kw_only=True):
 
     def observed(self, timeout_ms: int | None) -> RunObserved:
         """Return what is known of the program before it starts; of a program in the workspace, nothing is."""
-        names = [*process.ALLOWED, *self._passed]
-        present = sorted({name for name in names if name in self.environment} | {"HOME", "PWD", "TMPDIR"})
+        present = sorted({*process.allowed(self.environment, self._passed), "HOME", "PWD", "TMPDIR"})
         return RunObserved(program=self._program(), timeout_ms=timeout_ms, env=present)
 
     def launch(self, task: Task, workspace: Path, private: Path) -> Launch:

@@ -99,7 +99,7 @@ def run_goal(
         fixture=lambda: fixture,
         workspace=workspace,
     )
-    done = next(executor.run([job]))
+    (done,) = executor.run([job])
     if executor.interrupted:
         raise InterruptedByUserError(
             "interrupted; the run is recorded as cancelled", details={"run": done.run.hex()}
