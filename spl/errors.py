@@ -124,6 +124,13 @@ class UnknownIdError(InputError):
     code = "unknown_id"
 
 
+class WithdrawnError(InputError):
+    """The record's content was withdrawn; its place in the log and its leaf stay."""
+
+    code = "withdrawn"
+    default_hint = "spl show says when and why"
+
+
 class AmbiguousIdError(InputError):
     """Several records begin with this prefix; `details["candidates"]` lists them."""
 

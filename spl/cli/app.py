@@ -37,6 +37,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "put": ("records", "put_app", "Append a record of a namespace of your own."),
     "get": ("records", "get_app", "Print a record's bytes."),
     "verify": ("records", "verify_app", "Check everything that the home holds."),
+    "redact": ("redact", "redact_app", "Withdraw the content of a record."),
     "kinds": ("reference", "kinds_app", "List the kinds of records."),
     "errors": ("reference", "errors_app", "List the errors and their exit statuses."),
     "schema": ("reference", "schema_app", "Print JSON Schemas of kinds and documents."),

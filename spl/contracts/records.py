@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spl.contracts.document import Document, Part
-from spl.ids import Did, Digest, RecordId
+from spl.ids import BlobId, Did, Digest, RecordId
 
 
 class EntryPart(Part, frozen=True):
@@ -39,7 +39,12 @@ class EntryList(Document, frozen=True, tag="spl.log.v1"):
 
 
 class RecordDocument(Document, frozen=True, tag="spl.record.v1"):
-    """One record in full: the entry, the envelope's references and blobs, and the body."""
+    """One record in full: the entry, the envelope's references and blobs, and the body.
+
+    Attributes:
+        withheld: How many secrets were replaced before it was appended.
+        redaction: Of a withdrawn record, the record that says so; `reason` is why.
+    """
 
     id: RecordId
     entry: EntryPart
@@ -49,6 +54,8 @@ class RecordDocument(Document, frozen=True, tag="spl.record.v1"):
     blobs: list[dict[str, Any]] = []
     facet: Digest | None = None
     withheld: int = 0
+    redaction: RecordId | None = None
+    reason: str | None = None
 
 
 class Appended(Document, frozen=True, tag="spl.appended.v1"):
@@ -58,6 +65,27 @@ class Appended(Document, frozen=True, tag="spl.appended.v1"):
     position: int
     appended: bool
     kind: str
+
+
+class RedactionDocument(Document, frozen=True, tag="spl.redaction.v1"):
+    """What a withdrawal did.
+
+    Attributes:
+        id: The redaction.
+        record: The withdrawn record.
+        blobs: The blobs that were unlinked: no other record names them.
+        appended: Whether this command withdrew it; else it had been before.
+        warnings: What it could not do.
+    """
+
+    id: RecordId
+    record: RecordId
+    position: int
+    leaf: Digest
+    reason: str
+    blobs: list[BlobId]
+    appended: bool
+    warnings: list[str]
 
 
 class HomeDocument(Document, frozen=True, tag="spl.home.v1"):

@@ -11,11 +11,12 @@ from spl.ids import Facet
 UNSPECIFIED = "unspecified"
 
 
-def verdicts(parts: Iterable[VerdictPart]) -> VerdictList:
+def verdicts(parts: Iterable[VerdictPart], *, withdrawn: int = 0) -> VerdictList:
     """Return the fold of verdicts in log order.
 
     Args:
         parts: Every verdict, marked where it was retracted or is foreign; those are listed and do not count.
+        withdrawn: How many more there were.
     """
     listed = list(parts)
     counted = [part for part in listed if not part.retracted and not part.foreign]
@@ -30,6 +31,7 @@ def verdicts(parts: Iterable[VerdictPart]) -> VerdictList:
     excluded = Counter(
         "retracted" if part.retracted else "foreign" for part in listed if part.retracted or part.foreign
     )
+    excluded += Counter(withdrawn=withdrawn)
     return VerdictList(
         verdicts=listed,
         facets=[

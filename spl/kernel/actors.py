@@ -6,7 +6,7 @@ from spl.contracts.actors import ActorDocument, ActorList, ActorPart
 from spl.errors import ConflictError, InputError
 from spl.ids import Did, parse_did
 from spl.kernel.home import Kernel
-from spl.kernel.names import incumbent_of, record_of, resolve_actor
+from spl.kernel.names import found_of, incumbent_of, resolve_actor
 from spl.records.definitions import Actor
 from spl.records.envelope import Draft
 from spl.store.log import NameRow, Transaction, View
@@ -69,7 +69,7 @@ def show_actor(kernel: Kernel, text: str) -> ActorDocument:
 
 
 def _part(view: View, row: NameRow) -> ActorPart:
-    record = record_of(view, row.id)
+    record = found_of(view, row.id)
     body = record.body
     incumbent = incumbent_of(view, row.id)
     assert row.did is not None  # noqa: S101 - an actor's row carries its DID

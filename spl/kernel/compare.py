@@ -20,7 +20,7 @@ from spl.folds.regression import compare as fold_compare
 from spl.ids import CaseFacet, RecordId, is_prefix
 from spl.kernel.home import Kernel
 from spl.kernel.judge import list_verdicts
-from spl.kernel.names import record_of, resolve_actor, resolve_definition, resolve_suite
+from spl.kernel.names import found_of, record_of, resolve_actor, resolve_definition, resolve_suite
 from spl.kernel.score import GradeRow, decode_grades, definition_inputs, own_scores
 from spl.records.envelope import Record
 from spl.records.evals import Case, Score
@@ -165,7 +165,7 @@ def _suite_input(kernel: Kernel, suite: RecordId, sides: Sequence[_Scored]) -> S
     keys: dict[CaseFacet, str] = {row.facet: row.key for row in view.cases(suite)}
     for grade in (grade for scored in sides for grade in scored.grades):
         if grade.case_facet not in keys:
-            body = record_of(view, grade.case).body
+            body = found_of(view, grade.case).body
             keys[grade.case_facet] = body.key if isinstance(body, Case) else grade.case.hex()[:12]
-    body = record_of(view, suite).body
+    body = found_of(view, suite).body
     return SuiteInput(suite, getattr(body, "name", suite.hex()[:12]), keys)

@@ -38,6 +38,9 @@ class Blobs(Protocol):
     def __contains__(self, blob: BlobId) -> bool:
         """Say whether the content is there."""
 
+    def remove(self, blob: BlobId) -> None:
+        """Unlink content; only a withdrawal does."""
+
 
 class Place(Protocol):
     """Where content goes: a blob store, and what may not enter it."""

@@ -14,12 +14,13 @@ from spl.errors import ConflictError, DoorClosedError, EncodingError, schema_err
 from spl.ids import BlobId, RecordId, is_prefix, parse_id
 from spl.kernel.content import TEXT, put_blob
 from spl.kernel.home import Kernel
-from spl.kernel.names import incumbent_of, record_of, resolve_actor, resolve_definition
+from spl.kernel.names import found_of, incumbent_of, record_of, resolve_actor, resolve_definition
 from spl.records.behaviour import behaviour_problems
 from spl.records.definitions import MAX_LONG_TEXT_BYTES, Definition, State, Trust
 from spl.records.envelope import BlobRef, Draft, Record
 from spl.records.secrets import Secrets, texts_of
 from spl.store.log import DefinitionRow, Transaction, View
+from spl.store.remains import WITHDRAWN, Remains
 
 PIN_TYPE = "application/octet-stream"
 
@@ -139,7 +140,8 @@ def record_candidate(
         DoorClosedError: The define door stays closed.
     """
     check_door(kernel, tx, actor, source, trial=trial)
-    same = tx.definitions(actor=actor, facet=digest.facet(source.behaviour))
+    rows = tx.definitions(actor=actor, facet=digest.facet(source.behaviour))
+    same = [row for row in rows if tx.withdrawn(row.id) is None]
     if same:
         return same[0], False
     return _append(kernel, tx, actor, source, "candidate"), True
@@ -171,7 +173,8 @@ def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = 
                 hint="look at spl definition list, then expect what it shows",
                 details={"incumbent": incumbent.id.hex() if incumbent else None},
             )
-        if incumbent is not None and incumbent.facet == digest.facet(source.behaviour):
+        here = incumbent is not None and tx.withdrawn(incumbent.id) is None
+        if incumbent is not None and here and incumbent.facet == digest.facet(source.behaviour):
             return definition_document(tx, incumbent)
         refs = {} if incumbent is None else {"succeeds": (incumbent.id,)}
         row = _append(kernel, tx, owner, source, "installed", refs)
@@ -196,7 +199,7 @@ def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source, *, t
     behaviour = source.behaviour
     reasons = [f"{path}: {message}" for path, message in behaviour_problems(behaviour)]
     reasons += _secrets(kernel.secrets, source)
-    owner = record_of(view, actor).by
+    owner = found_of(view, actor).by
     if owner != kernel.operator:
         reasons.append(f"the actor belongs to {owner}, not to this home's operator")
     reasons += _missing_files(kernel, source)
@@ -268,7 +271,7 @@ def list_definitions(kernel: Kernel, actor: str) -> DefinitionList:
     view, row = kernel.log, resolve_actor(kernel.log, actor)
     rows = view.definitions(actor=row.id)
     last = incumbent_of(view, row.id)
-    parts = [_part(record_of(view, found.id), found, last.id if last else None) for found in rows]
+    parts = [_part(found_of(view, found.id), found, last.id if last else None) for found in rows]
     return DefinitionList(actor=row.id, actor_name=row.name, definitions=parts)
 
 
@@ -299,6 +302,20 @@ def definition_document(view: View, row: DefinitionRow, *, appended: bool = Fals
 
 def _part(record: Record, row: DefinitionRow, incumbent: RecordId | None) -> DefinitionPart:
     body = record.body
+    if isinstance(body, Remains):
+        return DefinitionPart(
+            id=row.id,
+            facet=row.facet,
+            position=row.position,
+            at=record.at,
+            state=body.state or "candidate",
+            origin=WITHDRAWN,
+            trust="untrusted",
+            adapter=WITHDRAWN,
+            incumbent=row.id == incumbent,
+            installed=row.incumbent,
+            succeeds=record.ref("succeeds"),
+        )
     assert isinstance(body, Definition)  # noqa: S101 - the row was derived from it
     return DefinitionPart(
         id=row.id,

@@ -14,6 +14,7 @@ from spl.kernel.home import Kernel
 from spl.kernel.names import (
     INCUMBENT,
     LATEST,
+    found_of,
     record_of,
     resolve_actor,
     resolve_definition,
@@ -126,7 +127,8 @@ def list_verdicts(kernel: Kernel, actor: str | None = None) -> VerdictList:
         facets = {row.facet for row in view.definitions(actor=resolve_actor(view, actor).id)}
         found = {row.position: row for facet in facets for row in view.verdicts(facet=facet)}
         rows = [found[position] for position in sorted(found)]
-    return fold_verdicts(_part(kernel, view, row) for row in rows)
+    living = [row for row in rows if view.withdrawn(row.id) is None]
+    return fold_verdicts((_part(kernel, view, row) for row in living), withdrawn=len(rows) - len(living))
 
 
 def _part(kernel: Kernel, view: View, row: VerdictRow) -> VerdictPart:
@@ -135,7 +137,7 @@ def _part(kernel: Kernel, view: View, row: VerdictRow) -> VerdictPart:
     winner, loser = record.ref("winner"), record.ref("loser")
     assert winner is not None  # noqa: S101 - the kind demands it
     assert loser is not None  # noqa: S101 - the kind demands it
-    retractions = [record_of(view, rid) for rid in view.referrers(row.id, "verdict")]
+    retractions = [found_of(view, rid) for rid in view.referrers(row.id, "verdict")]
     return VerdictPart(
         id=row.id,
         winner=winner,

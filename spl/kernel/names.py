@@ -5,7 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from spl.errors import AmbiguousIdError, AmbiguousNameError, InputError, UnknownIdError, UnknownNameError
+from spl.errors import (
+    AmbiguousIdError,
+    AmbiguousNameError,
+    InputError,
+    UnknownIdError,
+    UnknownNameError,
+    WithdrawnError,
+)
 from spl.ids import MIN_PREFIX_DIGITS, Facet, RecordId, is_prefix
 from spl.records.envelope import Record, read_record
 from spl.records.registry import ACTOR, DEFINITION, SUITE
@@ -19,14 +26,24 @@ def record_of(view: View, record_id: RecordId) -> Record:
     """Return a record that the log must hold.
 
     Raises:
-        UnknownIdError: It does not, or the record was withdrawn.
+        UnknownIdError: It does not.
+        WithdrawnError: The record was withdrawn.
     """
     entry = view.get(record_id)
     if entry is None:
         raise UnknownIdError(f"no record has the id {record_id.hex()}")
     if entry.record is None:
-        raise UnknownIdError(f"the record {record_id.hex()} was withdrawn")
+        raise WithdrawnError(f"the record {record_id.hex()} was withdrawn")
     return read_record(entry.record, record_id)
+
+
+def found_of(view: View, record_id: RecordId) -> Record:
+    """Return a record that the log must hold; of one that was withdrawn, what is kept of it.
+
+    Raises:
+        UnknownIdError: The log does not hold it.
+    """
+    return view.withdrawn(record_id) or record_of(view, record_id)
 
 
 def resolve_id(view: View, text: str) -> RecordId:
@@ -124,7 +141,8 @@ def _resolve_word(view: View, text: str, actor: RecordId | None) -> DefinitionRo
 
 
 def _resolve_facet(view: View, facet: Facet, actor: RecordId | None) -> DefinitionRow:
-    rows = view.definitions(facet=facet, actor=actor)
+    every = view.definitions(facet=facet, actor=actor)
+    rows = [row for row in every if view.withdrawn(row.id) is None] or every
     if not rows:
         raise UnknownIdError(f"the actor has no definition with the facet {facet.hex()}")
     owners = {row.actor for row in rows}

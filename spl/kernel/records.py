@@ -15,13 +15,13 @@ from spl.kernel.names import resolve_id
 from spl.records.definitions import Actor, Body, Definition
 from spl.records.envelope import Draft, read_record
 from spl.records.evals import Case, Score, Suite
-from spl.records.registry import KINDS
+from spl.records.registry import KINDS, REDACTION
 from spl.records.runs import RunEnd
+from spl.records.verdicts import Redaction
 from spl.records.wire import to_map
 from spl.store import tree
-from spl.store.log import Entry, Selection
-
-WITHDRAWN = "withdrawn"
+from spl.store.log import Entry, Selection, View
+from spl.store.remains import WITHDRAWN
 
 
 def list_entries(kernel: Kernel, selection: Selection, *, limit: int | None = None) -> EntryList:
@@ -52,7 +52,7 @@ def show_record(kernel: Kernel, text: str) -> RecordDocument:
     entry = get_entry(kernel, text)
     part = entry_part(entry)
     if entry.record is None:
-        return RecordDocument(id=entry.id, entry=part, leaf=entry.leaf, body={})
+        return _withdrawn(kernel.log, entry, part)
     record = read_record(entry.record, entry.id)
     body = to_map(record.body) if isinstance(record.body, Body) else record.body
     facet = digest.facet(record.body.behaviour) if isinstance(record.body, Definition) else None
@@ -66,6 +66,25 @@ def show_record(kernel: Kernel, text: str) -> RecordDocument:
         facet=None if facet is None else Digest(facet),
         withheld=record.withheld,
     )
+
+
+def _withdrawn(view: View, entry: Entry, part: EntryPart) -> RecordDocument:
+    """Return what is left of a withdrawn record, with who withdrew it and why."""
+    kept = view.withdrawn(entry.id)
+    refs = {} if kept is None else kept.refs
+    for own in view.scan(Selection(kind=REDACTION, start=entry.position)):
+        record = None if own.record is None else read_record(own.record, own.id)
+        if record is not None and isinstance(record.body, Redaction) and record.body.record == entry.id:
+            return RecordDocument(
+                id=entry.id,
+                entry=part,
+                leaf=entry.leaf,
+                body={},
+                refs=refs,
+                redaction=own.id,
+                reason=record.body.reason,
+            )
+    return RecordDocument(id=entry.id, entry=part, leaf=entry.leaf, body={}, refs=refs)
 
 
 def get_entry(kernel: Kernel, text: str) -> Entry:

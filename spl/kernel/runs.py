@@ -13,13 +13,21 @@ from spl.errors import InputError
 from spl.ids import RecordId
 from spl.kernel.content import unfold_end, unfold_text
 from spl.kernel.home import Kernel
-from spl.kernel.names import record_of, resolve_actor, resolve_definition, resolve_record, resolve_suite
-from spl.records.envelope import Draft, Record, read_record
+from spl.kernel.names import (
+    found_of,
+    record_of,
+    resolve_actor,
+    resolve_definition,
+    resolve_record,
+    resolve_suite,
+)
+from spl.records.envelope import Draft, Record
 from spl.records.evals import Case
 from spl.records.registry import RUN_END, RUN_START
 from spl.records.runs import RunEnd, RunStart
 from spl.records.wire import to_map
 from spl.store.log import RunRow, Transaction, View
+from spl.store.remains import WITHDRAWN, Remains
 
 OPEN = "open"
 
@@ -78,7 +86,7 @@ def show_run(kernel: Kernel, text: str) -> RunDocument:
         id=record.id,
         run=next(run_parts(kernel, [row])),
         start=start,
-        end=to_map(unfold_end(kernel.blobs, end_record)) if end_record else None,
+        end=to_map(unfold_end(kernel.blobs, end_record)) if end_record and not _gone(end_record) else None,
         blobs=blobs,
     )
 
@@ -123,6 +131,10 @@ def _row(view: View, record: Record) -> RunRow:
     return next(view.runs(run=record.id))
 
 
+def _gone(record: Record) -> bool:
+    return isinstance(record.body, Remains)
+
+
 def _start(record: Record) -> RunStart:
     assert isinstance(record.body, RunStart)  # noqa: S101 - the caller has looked at the kind
     return record.body
@@ -131,8 +143,7 @@ def _start(record: Record) -> RunStart:
 def _end_record(view: View, row: RunRow) -> Record:
     assert row.end_position is not None  # noqa: S101 - the caller has looked
     entry = view.at([row.end_position])[0]
-    assert entry.record is not None  # noqa: S101 - a withdrawn end is no end
-    return read_record(entry.record, entry.id)
+    return found_of(view, entry.id)
 
 
 def run_parts(kernel: Kernel, rows: Sequence[RunRow]) -> Iterator[RunPart]:
@@ -141,11 +152,11 @@ def run_parts(kernel: Kernel, rows: Sequence[RunRow]) -> Iterator[RunPart]:
     keys: dict[RecordId, str | None] = {}
     attempts: dict[tuple[Any, ...], int] = {}
     for row in rows:
-        record = record_of(view, row.id)
+        record = found_of(view, row.id)
         end = None if row.end_position is None else _end_record(view, row)
         case = record.ref("case")
         if case is not None and case not in keys:
-            body = record_of(view, case).body
+            body = found_of(view, case).body
             keys[case] = body.key if isinstance(body, Case) else None
         attempt = None
         if row.case_facet is not None:
@@ -174,8 +185,8 @@ def _part(
         actor=row.actor,
         definition=definition,
         facet=row.facet,
-        status=OPEN,
-        trial=_start(record).trial,
+        status=OPEN if end_record is None and not _gone(record) else WITHDRAWN,
+        trial=isinstance(record.body, RunStart) and record.body.trial,
         case=record.ref("case"),
         case_key=case_key,
         suite=record.ref("suite"),

@@ -23,15 +23,17 @@ from spl.folds.score import GradedRun, graded_runs, rates, recovered, score
 from spl.ids import CaseFacet, Facet, RecordId
 from spl.kernel.content import CBOR, put_blob, unfold_end
 from spl.kernel.home import Kernel
-from spl.kernel.names import record_of, resolve_actor, resolve_definition, resolve_suite
+from spl.kernel.names import found_of, record_of, resolve_actor, resolve_definition, resolve_suite
 from spl.records.definitions import Definition
 from spl.records.envelope import Draft, Record, read_record
 from spl.records.evals import Case, Score
 from spl.records.runs import RunEnd, RunStart
+from spl.records.verdicts import PairVerdict
 from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Transaction, View
+from spl.store.remains import WITHDRAWN
 
 GRADES = "grades"
-WITHDRAWN, OPAQUE = "withdrawn", "opaque"
+OPAQUE = "opaque"
 
 
 def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> ScoreDocument:
@@ -55,7 +57,7 @@ def score_suite(kernel: Kernel, suite: str, actor: str, definition: str) -> Scor
             raise _nothing_to_grade(tx, named, owner, row, cases)
         graded = graded_runs(cases, runs)
         body = score(row.facet, cases, graded, tx.size())
-        latest = tx.scores(actor=owner.id, suite=named.id, facet=row.facet)[-1:]
+        latest = own_scores(kernel, tx.scores(actor=owner.id, suite=named.id, facet=row.facet), tx)[-1:]
         old = record_of(tx, latest[0].id) if latest else None
         if old is not None and isinstance(old.body, Score) and _same(old.body, body):
             return _document((named, owner, row), old.id, old.body, graded, excluded)
@@ -287,21 +289,25 @@ def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocu
     ]
     scored = {row.facet for row in own}
     unscored = [line(facet, definitions, 0, {}) for facet in facets if facet.facet not in scored]
-    counted = {row.id for row in own}
-    foreign = [row.id for row in rows if row.id not in counted]
+    foreign = [row.id for row in rows if found_of(view, row.id).by != kernel.kernel]
+    places = [*(found.id for found in rows), *(found.id for found in view.definitions(actor=owner.id))]
+    withdrawn = sum(view.withdrawn(place) is not None for place in places)
+    excluded = {"foreign": len(foreign), WITHDRAWN: withdrawn}
     return HistoryDocument(
         actor=owner.id,
         actor_name=owner.name,
         suites=suites,
         unscored=unscored,
         foreign_scores=foreign,
-        excluded={"foreign": len(foreign)} if foreign else {},
+        excluded={reason: count for reason, count in excluded.items() if count},
     )
 
 
-def own_scores(kernel: Kernel, rows: Sequence[ScoreRow]) -> list[ScoreRow]:
-    """Return the scores by this home's kernel; only those count."""
-    return [row for row in rows if record_of(kernel.log, row.id).by == kernel.kernel]
+def own_scores(kernel: Kernel, rows: Sequence[ScoreRow], view: View | None = None) -> list[ScoreRow]:
+    """Return the scores by this home's kernel that were not withdrawn; only those count."""
+    looked = kernel.log if view is None else view
+    found = [(row, found_of(looked, row.id)) for row in rows]
+    return [row for row, record in found if record.by == kernel.kernel and isinstance(record.body, Score)]
 
 
 def _suite_history(
@@ -360,7 +366,9 @@ def _facet_input(kernel: Kernel, actor: RecordId, facet: Facet) -> FacetInput:
     first = next(iter(view.runs(actor=actor, facet=facet)), None)
     won = lost = 0
     for row in view.verdicts(facet=facet):
-        if view.referrers(row.id, "verdict") or record_of(view, row.id).by != kernel.operator:
+        verdict = found_of(view, row.id)
+        retracted = view.referrers(row.id, "verdict")
+        if retracted or verdict.by != kernel.operator or not isinstance(verdict.body, PairVerdict):
             continue
         won += row.winner == facet
         lost += row.loser == facet

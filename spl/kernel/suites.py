@@ -12,7 +12,7 @@ from spl.errors import InputError, UnknownNameError
 from spl.ids import RecordId
 from spl.kernel.content import CBOR, Fitted, fit, put_blob, unfold_text
 from spl.kernel.home import Kernel
-from spl.kernel.names import record_of, resolve_suite
+from spl.kernel.names import found_of, record_of, resolve_suite
 from spl.records.envelope import Draft
 from spl.records.evals import Case, Retire, Suite
 from spl.records.secrets import withheld_body
@@ -244,7 +244,7 @@ def _document(view: View, row: NameRow, *, appended: bool) -> SuiteDocument:
 
 def _suite_part(view: View, row: NameRow) -> SuitePart:
     cases = view.cases(row.id)
-    body = record_of(view, row.id).body
+    body = found_of(view, row.id).body
     return SuitePart(
         id=row.id,
         name=row.name,

@@ -122,3 +122,7 @@ class MemoryBlobs:
     def __contains__(self, blob: BlobId) -> bool:
         """Say whether the blob is there."""
         return blob in self._blobs
+
+    def remove(self, blob: BlobId) -> None:
+        """Forget a blob; only a withdrawal does."""
+        self._blobs.pop(blob, None)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from spl.ids import CaseFacet, Did, Digest, Facet, RecordId
-from spl.records.envelope import Draft
+from spl.records.envelope import Draft, Record
 from spl.records.secrets import Secrets
 
 T = TypeVar("T")
@@ -137,6 +137,9 @@ class View(Protocol):
     def get(self, record_id: RecordId) -> Entry | None:
         """Return the entry of a record, or None."""
 
+    def withdrawn(self, record_id: RecordId) -> Record | None:
+        """Return what is kept of a withdrawn record, or None when it is not one."""
+
     def at(self, positions: Sequence[int]) -> list[Entry]:
         """Return the entries at some positions, in the order asked for. Raises KeyError beyond the head."""
 
@@ -216,6 +219,14 @@ class Transaction(View, Protocol):
             DanglingReferenceError, EncodingError, SchemaError, SignatureError: It may not enter.
         """
 
+    def withdraw(self, record_id: RecordId, redaction: int) -> None:
+        """Take the content of a record away; its leaf stays, and what hides nothing is kept.
+
+        Args:
+            record_id: A record that is there and was not withdrawn.
+            redaction: The position of the `core.redaction.v1` that says so.
+        """
+
 
 class Log(View, Protocol):
     """A log that can grow."""
@@ -228,6 +239,13 @@ class Log(View, Protocol):
         Raises:
             LockTimeoutError: Another process held the lock for too long.
             StorageError: Disk full, input/output error, read-only medium.
+        """
+
+    def scrub(self) -> None:
+        """Write what the log stands in anew, so that nothing of it holds what was withdrawn.
+
+        Raises:
+            LockTimeoutError, StorageError: It could not; what was withdrawn stays withdrawn.
         """
 
     def subtrees(self) -> list[Digest]:

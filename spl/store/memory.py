@@ -9,8 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
-from spl.records.definitions import Actor
 from spl.records.envelope import Record
+from spl.records.registry import ACTOR
 from spl.store import projections, tree
 from spl.store.appending import Appending, Owner
 from spl.store.log import (
@@ -24,6 +24,7 @@ from spl.store.log import (
     Stamp,
     VerdictRow,
 )
+from spl.store.remains import Remains, remains_of, withdrawn_record
 
 T = TypeVar("T")
 
@@ -63,6 +64,10 @@ class _MemoryView:
     def get(self, record_id: RecordId) -> Entry | None:
         position = self._state.positions.get(record_id)
         return None if position is None else self._state.entries[position]
+
+    def withdrawn(self, record_id: RecordId) -> Record | None:
+        record = self._state.records.get(record_id)
+        return record if record is not None and isinstance(record.body, Remains) else None
 
     def at(self, positions: Sequence[int]) -> list[Entry]:
         if any(not 0 <= position < self.size() for position in positions):
@@ -170,7 +175,23 @@ class _MemoryTransaction(_MemoryView, Appending):
         self._state.records[record.id] = record
         self._state.positions[record.id] = entry.position
 
-    def _apply(self, change: projections.Change) -> None:  # noqa: C901 - one arm for each change
+    def withdraw(self, record_id: RecordId, redaction: int) -> None:  # noqa: ARG002 - no trigger asks for it
+        state = self._state
+        record, position = state.records[record_id], state.positions[record_id]
+        state.records[record_id] = withdrawn_record(
+            record.id, record.kind, record.by, record.thread, remains_of(record)
+        )
+        state.entries[position] = msgspec.structs.replace(state.entries[position], record=None)
+        fresh = _State()
+        for name in ("names", "definitions", "cases", "runs", "imports", "scores", "verdicts"):
+            setattr(state, name, getattr(fresh, name))
+        for entry in state.entries:
+            for change in projections.changes(
+                state.records[entry.id], entry.position, self._log.operator, self
+            ):
+                self._apply(change)
+
+    def _apply(self, change: projections.Change) -> None:  # noqa: C901, PLR0912 - one arm for each change
         state = self._state
         match change:
             case NameRow():
@@ -179,6 +200,8 @@ class _MemoryTransaction(_MemoryView, Appending):
                 state.definitions.append(change)
             case projections.CaseChange(suite, row):
                 state.cases.setdefault(suite, {})[row.key] = row
+            case projections.CaseKept():
+                pass  # its record is asked for its facet
             case projections.CaseGone(case):
                 for cases in state.cases.values():
                     for key in [key for key, row in cases.items() if row.id == case]:
@@ -198,7 +221,7 @@ class _MemoryTransaction(_MemoryView, Appending):
 
     def owner_of(self, actor: RecordId) -> Did | None:
         record = self._state.records.get(actor)
-        return record.by if record is not None and isinstance(record.body, Actor) else None
+        return record.by if record is not None and record.kind == ACTOR else None
 
     def incumbent(self, actor: RecordId) -> RecordId | None:
         rows = [row.id for row in self.definitions(actor=actor) if row.incumbent]
@@ -232,6 +255,9 @@ class MemoryLog(_MemoryView):
         result = function(_MemoryTransaction(state, self))
         self._state = state
         return result
+
+    def scrub(self) -> None:
+        """Do nothing: what was withdrawn is forgotten already."""
 
     def subtrees(self) -> list[Digest]:
         """Return the compact range of the whole log."""

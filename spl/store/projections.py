@@ -10,13 +10,24 @@ from msgspec import Struct
 from spl.codec import digest
 from spl.errors import DanglingReferenceError
 from spl.ids import BlobId, CaseFacet, Did, Facet, RecordId
-from spl.records.definitions import Actor, Definition
+from spl.records.definitions import Actor, Definition, State
 from spl.records.envelope import Record
 from spl.records.evals import Case, Retire, Score, Suite, case_facet
-from spl.records.registry import RUN_END
-from spl.records.runs import RunStart
+from spl.records.registry import (
+    ACTOR,
+    CASE,
+    DEFINITION,
+    RETIRE,
+    RUN_END,
+    RUN_START,
+    SCORE,
+    SUITE,
+    VERDICT,
+)
+from spl.records.runs import Imported, RunStart
 from spl.records.verdicts import PairVerdict
 from spl.store.log import CaseRow, DefinitionRow, NameRow, RunRow, ScoreRow, VerdictRow
+from spl.store.remains import Remains
 
 
 class CaseChange(Struct, frozen=True):
@@ -24,6 +35,15 @@ class CaseChange(Struct, frozen=True):
 
     suite: RecordId
     row: CaseRow
+
+
+class CaseKept(Struct, frozen=True):
+    """A case was withdrawn: it is not current, and its runs keep its facet."""
+
+    suite: RecordId
+    case: RecordId
+    position: int
+    facet: CaseFacet
 
 
 class CaseGone(Struct, frozen=True):
@@ -48,7 +68,16 @@ class ImportKey(Struct, frozen=True):
 
 
 Change: TypeAlias = (
-    NameRow | DefinitionRow | CaseChange | CaseGone | RunRow | RunEnded | ImportKey | ScoreRow | VerdictRow
+    NameRow
+    | DefinitionRow
+    | CaseChange
+    | CaseKept
+    | CaseGone
+    | RunRow
+    | RunEnded
+    | ImportKey
+    | ScoreRow
+    | VerdictRow
 )
 
 
@@ -78,6 +107,8 @@ def changes(record: Record, position: int, operator: Did, lookup: Lookup) -> lis
         lookup: The state before.
     """
     body, rid = record.body, record.id
+    if isinstance(body, Remains):
+        return _withdrawn(record, body, position, operator, lookup)
     if isinstance(body, Actor):
         return [NameRow(id=rid, position=position, name=body.name, did=body.did)]
     if isinstance(body, Suite):
@@ -89,33 +120,57 @@ def changes(record: Record, position: int, operator: Did, lookup: Lookup) -> lis
         case = record.ref("case")
         return [CaseGone(case=case)] if case else []
     if isinstance(body, Definition) and record.thread:
-        return [_definition(record, body, position, operator, lookup)]
+        facet = digest.facet(body.behaviour)
+        return [_definition(record, (body.state, facet), position, operator, lookup)]
     if isinstance(body, RunStart):
-        return _run(record, body, position, lookup)
+        return _run(record, body.facet, body.imported, position, lookup)
     if record.kind == RUN_END and record.thread:  # one that cannot be read ends its run all the same
         return [RunEnded(start=record.thread, position=position)]
     return _conclusion(record, position, lookup)
 
 
+def _withdrawn(record: Record, body: Remains, position: int, operator: Did, lookup: Lookup) -> list[Change]:
+    """Return what a withdrawn record still means: its place, never its content."""
+    rid, thread = record.id, record.thread
+    if record.kind in (ACTOR, SUITE):
+        return [NameRow(id=rid, position=position, name=f"withdrawn-{rid.hex()[:12]}", did=body.did)]
+    if record.kind == DEFINITION and thread and body.facet:
+        return [_definition(record, (body.state, Facet(body.facet)), position, operator, lookup)]
+    if record.kind == CASE and thread and body.facet:
+        kept = CaseKept(suite=thread, case=rid, position=position, facet=CaseFacet(body.facet))
+        replaced = record.ref("replaces")
+        return [kept, *([CaseGone(case=replaced)] if replaced else [])]
+    if record.kind == RETIRE and (case := record.ref("case")):
+        return [CaseGone(case=case)]
+    if record.kind == RUN_START and body.facet:
+        return _run(record, Facet(body.facet), None, position, lookup)
+    if record.kind == RUN_END and thread:
+        return [RunEnded(start=thread, position=position)]
+    return _conclusion(record, position, lookup)
+
+
 def _definition(
-    record: Record, body: Definition, position: int, operator: Did, lookup: Lookup
+    record: Record, behaves: tuple[State | None, Facet], position: int, operator: Did, lookup: Lookup
 ) -> DefinitionRow:
     assert record.thread is not None  # noqa: S101 - the caller has looked
+    state, facet = behaves
     effective = (
-        body.state == "installed"
+        state == "installed"
         and record.by == operator == lookup.owner_of(record.thread)
         and record.ref("succeeds") == lookup.incumbent(record.thread)
     )
     return DefinitionRow(
         id=record.id,
         position=position,
-        facet=digest.facet(body.behaviour),
+        facet=facet,
         actor=record.thread,
         incumbent=effective,
     )
 
 
-def _run(record: Record, body: RunStart, position: int, lookup: Lookup) -> list[Change]:
+def _run(
+    record: Record, facet: Facet, imported: Imported | None, position: int, lookup: Lookup
+) -> list[Change]:
     actor, definition, case = record.ref("actor"), record.ref("definition"), record.ref("case")
     if actor is None or definition is None:
         return []
@@ -124,23 +179,24 @@ def _run(record: Record, body: RunStart, position: int, lookup: Lookup) -> list[
             id=record.id,
             position=position,
             actor=actor,
-            facet=body.facet,
+            facet=facet,
             case_facet=lookup.case_facet(case) if case else None,
             end_position=None,
         )
     ]
-    if body.imported is not None:
-        found.append(ImportKey(actor=actor, definition=definition, key=body.imported.key))
+    if imported is not None:
+        found.append(ImportKey(actor=actor, definition=definition, key=imported.key))
     return found
 
 
 def _conclusion(record: Record, position: int, lookup: Lookup) -> list[Change]:
     body = record.body
-    if isinstance(body, Score):
+    if isinstance(body, Score) or (isinstance(body, Remains) and record.kind == SCORE and body.facet):
         suite, actor = record.ref("suite"), record.ref("actor")
         if suite and actor:
-            return [ScoreRow(id=record.id, position=position, suite=suite, actor=actor, facet=body.facet)]
-    if isinstance(body, PairVerdict):
+            facet = Facet(body.facet or b"")
+            return [ScoreRow(id=record.id, position=position, suite=suite, actor=actor, facet=facet)]
+    if isinstance(body, PairVerdict) or (isinstance(body, Remains) and record.kind == VERDICT):
         winner, loser = record.ref("winner"), record.ref("loser")
         if winner and loser:
             row = VerdictRow(
@@ -170,8 +226,12 @@ def check_references(
 
 
 def case_facet_of(record: Record | None) -> CaseFacet | None:
-    """Return the facet of a record that is a case, else None."""
-    return case_facet(record.body) if record is not None and isinstance(record.body, Case) else None
+    """Return the facet of a record that is a case, withdrawn or not, else None."""
+    if record is None or record.kind != CASE:
+        return None
+    if isinstance(record.body, Remains):
+        return CaseFacet(record.body.facet) if record.body.facet else None
+    return case_facet(record.body) if isinstance(record.body, Case) else None
 
 
 def facet_of(record: Record | None, lookup: Callable[[RecordId], Record | None]) -> Facet | None:
@@ -183,5 +243,7 @@ def facet_of(record: Record | None, lookup: Callable[[RecordId], Record | None])
             return digest.facet(behaviour)
         case RunStart(facet=facet) | Score(facet=facet):
             return facet
+        case Remains(facet=kept) if kept is not None and record.kind != CASE:
+            return Facet(kept)
     start = record.ref("start")
     return facet_of(lookup(start), lookup) if start is not None else None

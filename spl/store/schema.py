@@ -35,7 +35,8 @@ CREATE TABLE entries (
 CREATE INDEX entries_kind ON entries (kind, position);
 CREATE INDEX entries_thread ON entries (thread, position) WHERE thread IS NOT NULL;
 CREATE TABLE tree (level INTEGER PRIMARY KEY, node BLOB NOT NULL) STRICT;
-CREATE TABLE withdrawals (position INTEGER PRIMARY KEY REFERENCES entries) STRICT;
+CREATE TABLE withdrawals (position INTEGER PRIMARY KEY REFERENCES entries,
+  redaction INTEGER NOT NULL UNIQUE REFERENCES entries, remains BLOB NOT NULL) STRICT;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TRIGGER entries_contiguous BEFORE INSERT ON entries
 WHEN NEW.position IS NOT (SELECT ifnull(max(position) + 1, 0) FROM entries)
@@ -49,6 +50,14 @@ WHEN NEW.record IS NOT NULL
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER entries_never_deleted BEFORE DELETE ON entries
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER withdrawals_need_redaction BEFORE INSERT ON withdrawals
+WHEN NOT EXISTS (SELECT 1 FROM entries e JOIN terms t ON t.no = e.kind
+  WHERE e.position = NEW.redaction AND t.text = 'core.redaction.v1')
+BEGIN SELECT RAISE(ABORT, 'a withdrawal needs its redaction'); END;
+CREATE TRIGGER withdrawals_never_updated BEFORE UPDATE ON withdrawals
+BEGIN SELECT RAISE(ABORT, 'a withdrawal is final'); END;
+CREATE TRIGGER withdrawals_never_deleted BEFORE DELETE ON withdrawals
+BEGIN SELECT RAISE(ABORT, 'a withdrawal is final'); END;
 """
 
 PROJECTIONS: Final = """

@@ -16,6 +16,7 @@ from spl.store import projections, schema, subtrees, tree
 from spl.store.appending import Appending
 from spl.store.lock import write_lock
 from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Stamp, VerdictRow
+from spl.store.remains import encode_remains, remains_of
 from spl.store.sqlite_view import SqliteView
 
 T = TypeVar("T")
@@ -114,9 +115,28 @@ class SqliteLog(SqliteView):
         """Yield the rows of a projection, in order of its first columns."""
         return self._connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3")  # noqa: S608
 
+    def emptied(self) -> Iterator[Entry]:
+        """Yield the entries whose record is gone, in log order."""
+        query = "SELECT position FROM entries WHERE record IS NULL ORDER BY position"
+        for (position,) in self._connection.execute(query):
+            yield from self.at([position])
+
     def integrity(self) -> list[str]:
         """Return what SQLite itself finds wrong with the database, at most ten findings."""
         return [row[0] for row in self._rows("PRAGMA integrity_check(10)") if row[0] != "ok"]
+
+    def scrub(self) -> None:
+        """Write the database anew, so that no page of it holds what was withdrawn.
+
+        Raises:
+            LockTimeoutError, StorageError: The lock or the disk did not let it; what was withdrawn stays withdrawn.
+        """
+        with write_lock(self._lock):
+            try:
+                self._connection.execute("PRAGMA secure_delete=ON")
+                self._connection.execute("VACUUM")
+            except sqlite3.DatabaseError as error:
+                raise _storage_error(error) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -200,6 +220,8 @@ class SqliteTransaction(SqliteView, Appending):
 
     def derive_anew(self) -> None:
         """Drop every projection and derive it again from the entries, in log order."""
+        for cache in (self._known_case, self._known_hash):
+            cache.cache_clear()
         for table in schema.PROJECTION_TABLES:
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
         low = 0
@@ -207,9 +229,21 @@ class SqliteTransaction(SqliteView, Appending):
             "SELECT position, id, record FROM entries WHERE position >= ? ORDER BY position LIMIT 500", (low,)
         ):
             for position, record_id, data in rows:
-                if data is not None:
-                    self._project(read_record(data, RecordId(record_id)), position)
+                record = self._record(RecordId(record_id)) if data is None else read_record(data, record_id)
+                if record is not None:
+                    self._project(record, position)
             low = rows[-1][0] + 1
+
+    def withdraw(self, record_id: RecordId, redaction: int) -> None:
+        """Take the content of a record away; its leaf and what `remains` keeps stay."""
+        record = self._record(record_id)
+        assert record is not None  # noqa: S101 - the caller has looked
+        # Freed pages are overwritten; the journal cannot be, but its name is gone with the commit.
+        self._connection.execute("PRAGMA secure_delete=ON")
+        row = (self._position(record_id), redaction, encode_remains(remains_of(record)))
+        self._connection.execute("INSERT INTO withdrawals VALUES (?, ?, ?)", row)
+        self._connection.execute("UPDATE entries SET record = NULL WHERE id = ?", (record_id,))
+        self.derive_anew()
 
     def _project(self, record: Record, position: int) -> None:
         for role, targets in record.refs.items():
@@ -219,7 +253,7 @@ class SqliteTransaction(SqliteView, Appending):
         for change in projections.changes(record, position, self._log.operator, self):
             self._apply(change)
 
-    def _apply(self, change: projections.Change) -> None:
+    def _apply(self, change: projections.Change) -> None:  # noqa: C901 - one arm for each change
         run = self._connection.execute
         row: tuple[Any, ...]
         match change:
@@ -230,6 +264,9 @@ class SqliteTransaction(SqliteView, Appending):
                 run("INSERT INTO p_definitions VALUES (?, ?, ?, ?)", row)
             case projections.CaseChange():
                 self._apply_case(change)
+            case projections.CaseKept():
+                row = (change.position, self._known(change.suite), change.facet, change.position)
+                run("INSERT INTO p_cases VALUES (?, ?, '', ?, ?, 0)", row)
             case projections.CaseGone(case=case):
                 run("UPDATE p_cases SET current = 0 WHERE position = ?", (self._known(case),))
             case RunRow():
@@ -312,7 +349,9 @@ class SqliteTransaction(SqliteView, Appending):
 
     def _record(self, record_id: RecordId) -> Record | None:
         entry = self.get(record_id)
-        return None if entry is None or entry.record is None else read_record(entry.record, record_id)
+        if entry is None or entry.record is None:
+            return self.withdrawn(record_id)
+        return read_record(entry.record, record_id)
 
 
 _FULL_OR_DENIED = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from spl.ids import CaseFacet, Did, Digest, Facet, RecordId
+from spl.records.envelope import Record
 from spl.store.log import (
     CaseRow,
     DefinitionRow,
@@ -17,6 +18,7 @@ from spl.store.log import (
     Selection,
     VerdictRow,
 )
+from spl.store.remains import decode_remains, withdrawn_record
 
 _CHUNK: Final = 500
 _COLUMNS: Final = "position, id, record, signature, leaf"
@@ -54,6 +56,19 @@ class SqliteView:
         """Return the entry of a record, or None."""
         rows = self._rows(f"SELECT {_COLUMNS} FROM entries WHERE id = ?", (record_id,))  # noqa: S608
         return _entry(rows[0]) if rows else None
+
+    def withdrawn(self, record_id: RecordId) -> Record | None:
+        """Return what is kept of a withdrawn record, or None when it is not one."""
+        query = (
+            "SELECT k.text, a.text, t.id, w.remains FROM withdrawals w JOIN entries e USING (position) "
+            "JOIN terms k ON k.no = e.kind JOIN terms a ON a.no = e.author "
+            "LEFT JOIN entries t ON t.position = e.thread WHERE e.id = ?"
+        )
+        rows = self._rows(query, (record_id,))
+        if not rows:
+            return None
+        kind, by, thread, kept = rows[0]
+        return withdrawn_record(record_id, kind, Did(by), thread, decode_remains(kept))
 
     def at(self, positions: Sequence[int]) -> list[Entry]:
         """Return the entries at some positions, in the order asked for. Raises KeyError beyond the head."""

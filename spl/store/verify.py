@@ -17,6 +17,7 @@ from spl.store.blobs import BlobStore
 from spl.store.keys import check_signature
 from spl.store.log import Entry, Selection
 from spl.store.sqlite import SqliteLog
+from spl.store.withdrawals import withdrawal_faults, withdrawal_notices
 
 _PROGRESS_EVERY: Final = 1000
 
@@ -162,6 +163,8 @@ class _Verification:
             self._faults.append(
                 Finding(check="tree", message="there are more stored subtrees than entries make")
             )
+        self._faults += withdrawal_faults(self._log)
+        self._notices += withdrawal_notices(self._log, self._blobs, self._named)
         self._faults += _database_faults(self._log)
         self._faults += _projection_faults(self._log)
         for blob in self._blobs.ids():

@@ -183,7 +183,7 @@ def test_every_flipped_byte_of_the_log_is_found_or_harmless(home: Path) -> None:
     before = _content(home)
     generator = random.Random(1)
     reported = 0
-    for _ in range(120):
+    for _ in range(160):
         flipped = bytearray(original)
         at = generator.randrange(len(flipped))
         flipped[at] ^= 1 << generator.randrange(8)

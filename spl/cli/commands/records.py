@@ -104,7 +104,7 @@ def get(
 
     Example: spl get 3f2a9c1b --raw | b3sum --derive-key 'spl 2026-12-01 record id v1'
     """
-    from spl.errors import UnknownIdError, UsageError  # noqa: PLC0415 - imported when called
+    from spl.errors import UsageError, WithdrawnError  # noqa: PLC0415 - imported when called
     from spl.kernel.records import get_entry, show_record  # noqa: PLC0415
 
     if raw and current().json:
@@ -112,7 +112,7 @@ def get(
     home = kernel()
     data = get_entry(home, record).record
     if data is None:
-        raise UnknownIdError(f"the record {record} was withdrawn")
+        raise WithdrawnError(f"the record {record} was withdrawn")
     if raw:
         sys.stdout.buffer.write(data)
     elif current().json:
@@ -178,6 +178,8 @@ def _render(document: RecordDocument) -> str:
             ("refs", ", ".join(refs) or None),
             ("facet", document.facet.hex() if document.facet else None),
             ("opaque", part.opaque),
+            ("redaction", document.redaction.hex() if document.redaction else None),
+            ("reason", document.reason),
             ("withheld", f"{document.withheld} secrets" if document.withheld else None),
             ("body", outline(document.body)),
         ]
