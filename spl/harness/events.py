@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from typing import Final
 
 from spl.contracts.harness import Stage, UsageSample
@@ -15,6 +17,9 @@ from spl.harness.usage import final_stages, usage_event
 
 MAX_LINE: Final = 8_388_608
 _NEWLINE: Final = b"\n"
+# A long line takes several times its size while it is read: whatever runs side by side, one at a time.
+_LONG: Final = 1_048_576
+_LONG_LINES: Final = threading.Lock()
 
 
 class AgentOutput:
@@ -32,6 +37,7 @@ class AgentOutput:
         self.error = ""
         self.observer = Observer(model)
         self._dialect: Dialect | None = None
+        self._reader = _Reader()
         self._held = bytearray()
         self._length = 0
         self._line = 1
@@ -100,18 +106,10 @@ class AgentOutput:
         if is_too_complex(line):
             self.observer.lost("a line held too many values to be read")
             return
-        source = line.decode("utf-8", EACH_BYTE).strip(WHITE_SPACE)
-        line.clear()
-        if not source.startswith("{"):
-            return
-        reader = _Reader()
-        try:
-            event = reader.decoder.decode(source)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(event, Pairs):
-            return
-        self._tell(event, hides_trace=reader.infinite)
+        with _LONG_LINES if len(line) > _LONG else contextlib.nullcontext():
+            event = self._reader.read(line)
+            if event is not None:
+                self._tell(event, hides_trace=self._reader.infinite)
 
     def _tell(self, event: Pairs, *, hides_trace: bool) -> None:
         fields = dict(event)
@@ -130,13 +128,26 @@ class AgentOutput:
 
 
 class _Reader:
-    """A JSON decoder that keeps repeated keys and says whether a number was beyond what a float holds."""
+    """Reads JSON objects, keeps repeated keys, and says whether a number was beyond what a float holds."""
 
     def __init__(self) -> None:
         self.infinite = False
-        self.decoder = json.JSONDecoder(
+        self._decoder = json.JSONDecoder(
             object_pairs_hook=Pairs, parse_int=self._integer, parse_float=self._number, parse_constant=_refuse
         )
+
+    def read(self, line: bytearray) -> Pairs | None:
+        """Return the object of a line, which is emptied, or None when it holds no object."""
+        self.infinite = False
+        source = line.decode("utf-8", EACH_BYTE).strip(WHITE_SPACE)
+        line.clear()
+        if not source.startswith("{"):
+            return None
+        try:
+            event = self._decoder.decode(source)
+        except (ValueError, RecursionError):
+            return None
+        return event if isinstance(event, Pairs) else None
 
     def _number(self, literal: str) -> float:
         value = float(literal)

@@ -62,7 +62,7 @@ def folded(key: str) -> str:
 
 def is_too_complex(line: bytes | bytearray) -> bool:
     """Say whether a JSON text has more than 100,000 values, which would take many times its own size in memory."""
-    if _values(line) <= MAX_VALUES:
+    if len(line) <= MAX_VALUES or _values(line) <= MAX_VALUES:
         return False
     return _values(_STRING.sub(b"", line)) > MAX_VALUES
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from spl.contracts.harness import Coverage, Stage, UsageSample
 from spl.harness import prices
-from spl.harness.lenient import Pairs, folded, without_surrogates
+from spl.harness.lenient import Pairs, folded, is_too_complex, without_surrogates
 from spl.harness.paths import trim
 
 _MAX_INT: Final = 2**63 - 1
@@ -180,6 +180,8 @@ def usage_event(event: Pairs) -> UsageReport | None:
 
     Keys match without regard to case; a known key of the wrong type spoils the line, null is as if it were absent.
     """
+    if all(value != "usage" for _, value in event):
+        return None
     fields: dict[str, Any] = {}
     try:
         for key, value in event:
@@ -351,6 +353,8 @@ _STAGE: Final[dict[str, tuple[Callable[[object], Any], Any]]] = {
 def final_stages(text: object) -> list[Stage]:
     """Return the stages of a final event's text, or none when it is not one JSON object with a list of them."""
     if not isinstance(text, str) or text.count("{") > MAX_STAGES:
+        return []
+    if is_too_complex(text.encode("utf-8", "replace")):
         return []
     try:
         value = json.loads(text, object_pairs_hook=Pairs, parse_int=_stage_integer)

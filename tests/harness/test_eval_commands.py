@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "coding"
-AGENT = ["--agent-command", sys.executable, str(EXAMPLE / "agent.py"), "{task_id}", "{model}"]
+AGENT = [
+    *("--agent-command", sys.executable, str(EXAMPLE.parent / "agent.py"), str(EXAMPLE / "script.json")),
+    *("{task_id}", "{model}"),
+]
 
 
 def spl_eval(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -49,10 +52,10 @@ def test_the_sample_suite_ends_in_every_way_there_is(sample: Path) -> None:
     with (sample / "rows.csv").open(newline="") as file:
         assert [row["status"] for row in csv.DictReader(file)] == [row["report"]["status"] for row in rows]
     assert sorted(path.name for path in sample.iterdir()) == [
-        "agent.py",
         "fixtures",
         "out",
         "rows.csv",
+        "script.json",
         "suite.json",
     ]
 
