@@ -18,7 +18,7 @@ from spl.cli import output
 from spl.codec import digest
 
 ROOT = Path(__file__).parents[2]
-OFFLINE = ROOT / "examples" / "offline"
+IMPORTED = ROOT / "examples" / "imported"
 SCHEMAS = {path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "schemas").glob("*.json")}
 
 Spl = Callable[..., Any]
@@ -53,8 +53,8 @@ class Shell:
 
 @pytest.fixture
 def shell(spl: Spl, tmp_path: Path) -> Shell:
-    """An empty home, with the files of the offline example in the working directory."""
-    for file in OFFLINE.iterdir():
+    """An empty home, with the files of the imported example in the working directory."""
+    for file in IMPORTED.iterdir():
         if file.suffix != ".py" and file.is_file():
             shutil.copy(file, tmp_path)
     return Shell(spl)
@@ -62,7 +62,7 @@ def shell(spl: Spl, tmp_path: Path) -> Shell:
 
 @pytest.fixture
 def scored(shell: Shell) -> Shell:
-    """The offline example: two definitions with their runs and scores."""
+    """The imported example: two definitions with their runs and scores."""
     for words in (
         "actor add coder --note one",
         "suite create smoke",

@@ -22,7 +22,7 @@ def scored(kernel: Kernel) -> tuple[str, str]:
     return tuple(score_suite(kernel, "smoke", "coder", word).id.hex() for word in ("incumbent", "latest"))  # type: ignore[return-value]
 
 
-def test_the_offline_example_is_inconclusive_on_six_cases_and_lists_what_flipped(kernel: Kernel) -> None:
+def test_the_imported_example_is_inconclusive_on_six_cases_and_lists_what_flipped(kernel: Kernel) -> None:
     scored(kernel)
     found = compare(kernel, "incumbent", "latest", SMOKE)
     assert (found.structure.difference, found.substance.difference) == (0.5, -0.5)

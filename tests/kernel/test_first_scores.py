@@ -35,7 +35,7 @@ from spl.records.runs import RunStart
 from spl.records.verdicts import PairVerdict
 from spl.store.log import Selection, Transaction
 
-OFFLINE = ROOT / "examples" / "offline"
+IMPORTED = ROOT / "examples" / "imported"
 
 
 def behaviour(version: str) -> Source:
@@ -47,18 +47,18 @@ def lines(*rows: dict[str, Any]) -> list[bytes]:
 
 
 def prepared(kernel: Kernel) -> Kernel:
-    """The offline example, up to the runs of both definitions."""
+    """The imported example, up to the runs of both definitions."""
     add_actor(kernel, "coder")
     create_suite(kernel, "smoke")
-    add_cases(kernel, "smoke", parse_cases((OFFLINE / "cases.json").read_bytes(), "cases.json"))
+    add_cases(kernel, "smoke", parse_cases((IMPORTED / "cases.json").read_bytes(), "cases.json"))
     for version, way in (("v1", install), ("v2", propose)):
-        way(kernel, "coder", parse_behaviour((OFFLINE / f"{version}.toml").read_bytes(), "v.toml"))
-        rows = (OFFLINE / f"runs-{version}.jsonl").read_bytes().splitlines()
+        way(kernel, "coder", parse_behaviour((IMPORTED / f"{version}.toml").read_bytes(), "v.toml"))
+        rows = (IMPORTED / f"runs-{version}.jsonl").read_bytes().splitlines()
         import_runs(kernel, "coder", rows, Batch(source=f"runs-{version}.jsonl", definition="latest"))
     return kernel
 
 
-def test_the_offline_example_shows_structure_up_and_substance_down(kernel: Kernel) -> None:
+def test_the_imported_example_shows_structure_up_and_substance_down(kernel: Kernel) -> None:
     prepared(kernel)
     first = score_suite(kernel, "smoke", "coder", "incumbent")
     second = score_suite(kernel, "smoke", "coder", "latest")
@@ -79,7 +79,7 @@ def test_approval_does_not_reset_a_history(kernel: Kernel) -> None:
     prepared(kernel)
     score_suite(kernel, "smoke", "coder", "incumbent")
     before = score_suite(kernel, "smoke", "coder", "latest")
-    source = parse_behaviour((OFFLINE / "v2.toml").read_bytes(), "v2.toml")
+    source = parse_behaviour((IMPORTED / "v2.toml").read_bytes(), "v2.toml")
     installed = install(kernel, "coder", source)
     assert installed.appended
     assert installed.facet == before.facet
@@ -120,7 +120,7 @@ def test_nothing_to_grade_is_refused_and_says_what_would_have_matched(kernel: Ke
 def test_runs_of_an_older_case_revision_do_not_count(kernel: Kernel) -> None:
     prepared(kernel)
     score_suite(kernel, "smoke", "coder", "incumbent")
-    case = json.loads((OFFLINE / "cases.json").read_bytes())[0]
+    case = json.loads((IMPORTED / "cases.json").read_bytes())[0]
     renamed = add_cases(kernel, "smoke", parse_cases(json.dumps({**case, "name": "New name"}).encode(), "c"))
     assert renamed.replaced == [case["key"]]
     assert score_suite(kernel, "smoke", "coder", "incumbent").structure.no_run == 0
@@ -305,7 +305,7 @@ def test_names_and_prefixes_that_mean_nothing_or_several_are_refused_with_candid
         resolve_definition(kernel.log, "incumbent")
     add_actor(kernel, "other")
     facet = list_definitions(kernel, "coder").definitions[0].facet
-    install(kernel, "other", parse_behaviour((OFFLINE / "v1.toml").read_bytes(), "v1.toml"))
+    install(kernel, "other", parse_behaviour((IMPORTED / "v1.toml").read_bytes(), "v1.toml"))
     with pytest.raises(AmbiguousIdError):
         resolve_definition(kernel.log, facet.hex())
     owner = kernel.log.actors("coder")[0].id

@@ -25,7 +25,7 @@ from spl.records.envelope import Draft
 from spl.records.evals import Case, Expect
 from spl.store.log import Transaction
 
-OFFLINE = ROOT / "examples" / "offline"
+IMPORTED = ROOT / "examples" / "imported"
 
 
 @pytest.fixture
@@ -34,9 +34,9 @@ def home(tmp_path: Path) -> Path:
     kernel = open_home(path, create=True, clock=FixedClock())
     add_actor(kernel, "coder")
     create_suite(kernel, "smoke")
-    add_cases(kernel, "smoke", parse_cases((OFFLINE / "cases.json").read_bytes(), "c"))
+    add_cases(kernel, "smoke", parse_cases((IMPORTED / "cases.json").read_bytes(), "c"))
     install(kernel, "coder", Source(behaviour={"adapter": "external", "system": "s"}))
-    import_runs(kernel, "coder", (OFFLINE / "runs-v1.jsonl").read_bytes().splitlines(), Batch(source="f"))
+    import_runs(kernel, "coder", (IMPORTED / "runs-v1.jsonl").read_bytes().splitlines(), Batch(source="f"))
     score_suite(kernel, "smoke", "coder", "incumbent")
     kernel.log.close()
     return path

@@ -24,7 +24,7 @@ _PIN = typer.Option(
     [], "--pin", help="A program or prompt file that the behaviour is made of; may be repeated."
 )
 _ORIGIN = typer.Option("local", help="Where it came from.")
-_NOTE = typer.Option(None, help="A remark, shown in the history.")
+_NOTE = typer.Option(None, help="A remark, shown in the history; the file's name when absent.")
 
 
 def read_source(file: str, pins: list[str], *, origin: str, trust: str, note: str | None) -> Source:
@@ -45,7 +45,10 @@ def read_source(file: str, pins: list[str], *, origin: str, trust: str, note: st
     if len(pinned) != len(pins):
         raise UsageError("two pinned files have the same name; a definition knows its files by their names")
     source = parse_behaviour(read_file(file), file, pinned)
-    return msgspec.structs.replace(source, origin=origin, trust=trust, note=note)
+    called = note or (
+        None if "system" in source.behaviour else Path(file).name
+    )  # a system has a name of its own
+    return msgspec.structs.replace(source, origin=origin, trust=trust, note=called)
 
 
 @app.command("propose", epilog=COMMON)
