@@ -203,6 +203,12 @@ class ConflictError(RefusedError):
     code = "conflict"
 
 
+class SplitViewError(RefusedError):
+    """The log does not extend the checkpoint that was signed last; signing another would show two histories."""
+
+    code = "split_view"
+
+
 # --- 6, 70, 130 --------------------------------------------------------------------------------------
 
 

@@ -118,3 +118,17 @@ def read_file(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise FileInputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Write a file that the user named, in place of what is there.
+
+    Raises:
+        OperationFailedError: It cannot be written.
+    """
+    from spl.errors import OperationFailedError  # noqa: PLC0415 - as above
+
+    try:
+        Path(path).write_bytes(data)
+    except OSError as error:
+        raise OperationFailedError(f"cannot write {path}: {error.strerror}") from error

@@ -89,7 +89,7 @@ class RedactionDocument(Document, frozen=True, tag="spl.redaction.v1"):
 
 
 class HomeDocument(Document, frozen=True, tag="spl.home.v1"):
-    """Where a home is, how much it holds, and who it speaks as."""
+    """Where a home is, how much it holds, and who it speaks as; `key` checks its checkpoints and proofs."""
 
     path: str
     size: int
@@ -103,3 +103,4 @@ class HomeDocument(Document, frozen=True, tag="spl.home.v1"):
     suites: int | None = None
     open_runs: int | None = None
     last_verify: str | None = None
+    key: str | None = None

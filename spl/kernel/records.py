@@ -19,7 +19,7 @@ from spl.records.registry import KINDS, REDACTION
 from spl.records.runs import RunEnd
 from spl.records.verdicts import Redaction
 from spl.records.wire import to_map
-from spl.store import tree
+from spl.store import head, note, tree
 from spl.store.log import Entry, Selection, View
 from spl.store.remains import WITHDRAWN
 
@@ -171,6 +171,7 @@ def status(kernel: Kernel, *, created: bool = False) -> HomeDocument:
         actors=len(kernel.log.actors()),
         suites=len(kernel.log.suites()),
         open_runs=len(kernel.log.open_runs()),
+        key=note.format_vkey(head.verifier_key(kernel.kernel)) if kernel.path is not None else None,
     )
 
 

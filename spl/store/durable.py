@@ -82,3 +82,22 @@ def new_file(tmp: Path, final: Path) -> Iterator[BinaryIO]:
         )  # also of a file that is there: whoever made it may have died before this
     finally:
         aside.unlink(missing_ok=True)
+
+
+def replace_file(tmp: Path, final: Path, data: bytes) -> None:
+    """Put a file of this content under `final`, in place of what is there; at any moment the old or the new is there.
+
+    Raises:
+        OSError: The file could not be written; the old one stays.
+    """
+    aside = tmp / secrets.token_hex(16)
+    descriptor = os.open(aside, _NEW, FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(final)
+        sync_directory(final.parent)
+    finally:
+        aside.unlink(missing_ok=True)

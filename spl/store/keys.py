@@ -109,11 +109,24 @@ class KeyStore:
         """
         if not by.startswith(_DID_KEY):
             return b""
+        return self._key(by).sign(signed_bytes(record)).signature
+
+    def sign_note(self, by: Did, text: bytes) -> bytes:
+        """Return the signature of a key of this home over the text of a note.
+
+        No such text can pass for what `sign` signs: it begins with the name of a log.
+
+        Raises:
+            KeyAccessError: This home does not hold the key.
+        """
+        return self._key(by).sign(text).signature
+
+    def _key(self, by: Did) -> SigningKey:
         key = self._loaded.get(by)
         if key is None:
             key = self._load(self._root / f"{by.removeprefix(_DID_KEY)}.key")
             self._loaded[by] = key
-        return key.sign(signed_bytes(record)).signature
+        return key
 
     def _load(self, path: Path) -> SigningKey:
         from nacl.signing import SigningKey  # noqa: PLC0415

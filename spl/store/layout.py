@@ -50,6 +50,11 @@ class Layout(NamedTuple):
         return self.root / "lock"
 
     @property
+    def head(self) -> Path:
+        """The last signed checkpoint, outside the database on purpose."""
+        return self.root / "head.json"
+
+    @property
     def keys(self) -> Path:
         """Private keys."""
         return self.root / "keys"

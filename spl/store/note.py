@@ -27,6 +27,7 @@ _KEY_ID_BYTES: Final = 4
 _MAX_SIGNATURES: Final = 100
 _DASH: Final = "\u2014 "
 _PROOF_LINE: Final = "c2sp.org/tlog-proof@v1"
+_GROWTH_LINE: Final = "spl/growth-proof@v1"
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,18}")
 _VKEY: Final = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)")
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f]")
@@ -64,9 +65,27 @@ class Proof(Struct, frozen=True):
         position: Of the entry, from 0.
         path: From the leaf's sibling up.
         note: The signed checkpoint, verbatim.
+        extra: What the maker adds; nobody signed it.
     """
 
     position: int
+    path: list[Digest]
+    note: str
+    extra: bytes | None = None
+
+
+class GrowthProof(Struct, frozen=True):
+    """A proof file: that the log of a signed checkpoint begins with all of an older tree.
+
+    There is no published format for it; this one is written like that of a `Proof`.
+
+    Attributes:
+        old: The size of the older tree.
+        path: The consistency proof of RFC 6962, section 2.1.2.
+        note: The signed checkpoint of the newer tree, verbatim.
+    """
+
+    old: int
     path: list[Digest]
     note: str
 
@@ -156,31 +175,53 @@ def parse_checkpoint(text: str) -> Checkpoint:
 
 def format_proof(proof: Proof) -> str:
     """Return the content of a proof file."""
-    path = "".join(f"{_base64(node)}\n" for node in proof.path)
-    return f"{_PROOF_LINE}\nindex {proof.position}\n{path}\n{proof.note}"
+    extra = "" if proof.extra is None else f"extra {_base64(proof.extra)}\n"
+    return f"{_PROOF_LINE}\n{extra}index {proof.position}\n{_path(proof.path)}\n{proof.note}"
 
 
-def parse_proof(data: bytes) -> Proof:
-    """Return what a proof file states; nothing is checked yet, and extra data is dropped, for nobody signed it.
+def parse_proof(data: bytes) -> Proof | GrowthProof:
+    """Return what a proof file states; nothing is checked yet.
 
     Raises:
         InputError: It is not a proof file.
     """
     head, blank, note = _text(data, "proof file").partition("\n\n")
     lines = head.split("\n")
-    if not blank or lines.pop(0) != _PROOF_LINE:
-        raise InputError(f"not a proof file: its first line must be {_PROOF_LINE}")
+    kind = lines.pop(0)
+    if not blank or kind not in (_PROOF_LINE, _GROWTH_LINE):
+        raise InputError(f"not a proof file: its first line must be {_PROOF_LINE} or {_GROWTH_LINE}")
+    if kind == _GROWTH_LINE:
+        return GrowthProof(_number(lines, "old"), _nodes(lines), note)
+    extra = None
     if lines and lines[0].startswith("extra "):
-        extra = lines.pop(0)
-        if _bytes(extra.removeprefix("extra ")) is None:
+        extra = _bytes(lines.pop(0).removeprefix("extra "))
+        if extra is None:
             raise InputError("not a proof file: its extra data is not base64")
-    index = lines.pop(0).removeprefix("index ") if lines and lines[0].startswith("index ") else ""
-    if not _NUMBER.fullmatch(index):
-        raise InputError("not a proof file: it does not say which entry it is about")
+    return Proof(_number(lines, "index"), _nodes(lines), note, extra)
+
+
+def format_growth(proof: GrowthProof) -> str:
+    """Return the content of a proof file that says that a log has only grown."""
+    return f"{_GROWTH_LINE}\nold {proof.old}\n{_path(proof.path)}\n{proof.note}"
+
+
+def _path(path: Sequence[Digest]) -> str:
+    return "".join(f"{_base64(node)}\n" for node in path)
+
+
+def _number(lines: list[str], word: str) -> int:
+    """Take the line off that gives a number."""
+    text = lines.pop(0).removeprefix(f"{word} ") if lines and lines[0].startswith(f"{word} ") else ""
+    if not _NUMBER.fullmatch(text):
+        raise InputError(f"not a proof file: a line must say {word} and a number")
+    return int(text)
+
+
+def _nodes(lines: list[str]) -> list[Digest]:
     path = [node for node in map(_digest, lines[:MAX_PATH]) if node is not None]
     if len(path) != len(lines):
         raise InputError("not a proof file: its path is not made of SHA-256 hashes in base64, at most 64")
-    return Proof(int(index), path, note)
+    return path
 
 
 def _split_note(note: bytes) -> tuple[str, list[tuple[str, bytes]]]:

@@ -207,6 +207,15 @@ class SqliteTransaction(SqliteView, Appending):
             "INSERT INTO tree VALUES (?, ?)", zip(levels, self._subtrees, strict=True)
         )
 
+    def has_signed(self) -> bool:
+        """Say whether this log has ever signed a checkpoint."""
+        return self._value("SELECT 1 FROM meta WHERE name = 'signed'") is not None
+
+    def note_signing(self) -> None:
+        """Note that this log signs a checkpoint: from then on, a missing last one is noticed."""
+        if not self.has_signed():
+            self._connection.execute("INSERT INTO meta VALUES ('signed', '1')")
+
     def upgrade(self) -> None:
         """Bring what is derived to this version, unless another process just did."""
         if schema.derived_version(self._connection) != schema.DERIVED:

@@ -20,9 +20,14 @@ def leaf_hash(entry: bytes) -> Digest:
     return Digest(hashlib.sha256(b"\x00" + entry).digest())
 
 
+def encode_entry(record: bytes, signature: bytes) -> bytes:
+    """Return the bytes of a log entry: the canonical CBOR array of record and signature."""
+    return canonical.encode([record, signature])
+
+
 def entry_leaf(record: bytes, signature: bytes) -> Digest:
-    """Return the leaf of a log entry: the canonical CBOR array of record and signature."""
-    return leaf_hash(canonical.encode([record, signature]))
+    """Return the leaf of a log entry."""
+    return leaf_hash(encode_entry(record, signature))
 
 
 def node_hash(left: bytes, right: bytes) -> Digest:

@@ -140,12 +140,16 @@ def test_what_is_not_a_key_is_refused(text: str, why: str) -> None:
         note.parse_vkey(text)
 
 
-def test_proof_files_are_read_as_they_are_written_and_extra_data_is_dropped() -> None:
+def test_proof_files_are_read_as_they_are_written_with_their_extra_data() -> None:
     checkpoint = signed(note.format_checkpoint(CHECKPOINT)).decode()
     proof = note.Proof(5, [Digest(bytes([number]) * 32) for number in range(3)], checkpoint)
     text = note.format_proof(proof)
     assert note.parse_proof(text.encode()) == proof
-    assert note.parse_proof(text.replace("@v1\n", "@v1\nextra AAAA\n").encode()) == proof
+    with_extra = note.Proof(proof.position, proof.path, checkpoint, bytes(3))
+    assert note.format_proof(with_extra) == text.replace("@v1\n", "@v1\nextra AAAA\n")
+    assert note.parse_proof(note.format_proof(with_extra).encode()) == with_extra
+    growth = note.GrowthProof(7, proof.path, checkpoint)
+    assert note.parse_proof(note.format_growth(growth).encode()) == growth
     alone = note.Proof(0, [], checkpoint)
     assert note.parse_proof(note.format_proof(alone).encode()) == alone
 
@@ -154,8 +158,8 @@ def test_proof_files_are_read_as_they_are_written_and_extra_data_is_dropped() ->
     ("old", "new", "why"),
     [
         ("@v1", "@v2", "first line"),
-        ("index 5", "index 05", "which entry"),
-        ("index 5\n", "", "which entry"),
+        ("index 5", "index 05", "index and a number"),
+        ("index 5\n", "", "index and a number"),
         ("@v1\n", "@v1\nextra *\n", "extra"),
         ("\n\n", "\nAAAA\n\n", "path"),
         ("\n\n", "\n" + "A" * 43 + "=\n" * 65 + "\n", "path"),

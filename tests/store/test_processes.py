@@ -14,7 +14,7 @@ import pytest
 
 from spl.errors import LockTimeoutError, StorageError
 from spl.kernel.home import open_home
-from spl.kernel.proof import verify_home
+from spl.kernel.verify import verify_home
 from spl.store.lock import write_lock
 from spl.store.log import Selection
 

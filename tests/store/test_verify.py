@@ -16,11 +16,11 @@ from spl.errors import SplError
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install
 from spl.kernel.home import open_home
-from spl.kernel.proof import rebuild_projections, verify_home
 from spl.kernel.run_import import Batch, import_runs
 from spl.kernel.score import score_suite
 from spl.kernel.suite_import import parse_cases
 from spl.kernel.suites import NewCase, NewFile, add_cases, create_suite
+from spl.kernel.verify import rebuild_projections, verify_home
 from spl.records.envelope import Draft
 from spl.records.evals import Case, Expect
 from spl.store.log import Transaction

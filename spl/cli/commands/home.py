@@ -48,6 +48,7 @@ def _render(document: HomeDocument) -> str:
             ("open runs", document.open_runs or None),
             ("kernel", document.kernel),
             ("operator", document.operator),
+            ("log key", document.key),
         ]
     )
 

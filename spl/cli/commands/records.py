@@ -1,4 +1,4 @@
-"""`spl log`, `show`, `put`, `get`, `verify`: records as they are."""
+"""`spl log`, `show`, `put`, `get`: records as they are."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import typer
 
 from spl.cli.commands.single import single
 from spl.cli.context import current, kernel, read_file
-from spl.cli.output import emit, progress, write
+from spl.cli.output import emit, write
 from spl.cli.render.text import fields, outline, short, table, when
 from spl.cli.sanitize import visible
 
 if TYPE_CHECKING:
     from spl.contracts.records import Appended, EntryDocument, EntryList, EntryPart, RecordDocument
-    from spl.contracts.verify import VerifyDocument
     from spl.kernel.home import Kernel
     from spl.store.log import Selection
 
@@ -99,6 +98,11 @@ def put(
 def get(
     record: str = typer.Argument(help="The record's id or unique prefix."),
     raw: bool = typer.Option(False, "--raw", help="The record's bytes as they are, instead of digits."),
+    entry: bool = typer.Option(
+        False,
+        "--entry",
+        help="The bytes of the log's entry as they are: record and signature, as the tree has them.",
+    ),
 ) -> None:
     """Print a record's bytes.
 
@@ -107,41 +111,23 @@ def get(
     from spl.errors import UsageError, WithdrawnError  # noqa: PLC0415 - imported when called
     from spl.kernel.records import get_entry, show_record  # noqa: PLC0415
 
-    if raw and current().json:
-        raise UsageError("--raw and --json exclude each other")
+    if raw + entry + current().json > 1:
+        raise UsageError("--raw, --entry and --json exclude each other")
     home = kernel()
-    data = get_entry(home, record).record
+    found = get_entry(home, record)
+    data = found.record
     if data is None:
         raise WithdrawnError(f"the record {record} was withdrawn")
     if raw:
         sys.stdout.buffer.write(data)
+    elif entry:
+        from spl.store.tree import encode_entry  # noqa: PLC0415 - as above
+
+        sys.stdout.buffer.write(encode_entry(data, found.signature))
     elif current().json:
         emit(show_record(home, record), _render)
     else:
         write(data.hex())
-
-
-def verify(
-    signatures: bool = typer.Option(True, "--signatures/--no-signatures", help="Check signatures."),
-    rebuild: bool = typer.Option(
-        False, "--rebuild-projections", help="Derive the projections anew, and no more."
-    ),
-) -> None:
-    """Check everything that the home holds; exits 6 when anything is wrong.
-
-    Example: spl verify
-    """
-    from spl.kernel.proof import rebuild_projections, verify_home  # noqa: PLC0415 - imported when called
-
-    home = kernel()
-    if rebuild:
-        rebuild_projections(home)
-    document = verify_home(home, signatures=signatures, progress=progress("verify"))
-    emit(document, _render_verify)
-    if not document.ok:
-        from spl.errors import DamagedError  # noqa: PLC0415 - only when something is wrong
-
-        raise typer.Exit(DamagedError.exit_status)
 
 
 def _row(part: EntryPart) -> tuple[object, ...]:
@@ -190,27 +176,7 @@ def _render_appended(document: Appended) -> str:
     return fields([("record", document.id.hex()), ("position", document.position), ("kind", document.kind)])
 
 
-def _render_verify(document: VerifyDocument) -> str:
-    unsigned = (
-        "" if document.signatures_checked else "; signatures were not checked, so this is not a clean verify"
-    )
-    head = f"{document.size} records, {document.blobs_checked} blobs: {len(document.faults)} faults{unsigned}"
-    rows = [
-        (
-            level,
-            finding.check,
-            "-" if finding.position is None else finding.position,
-            (finding.id or "-")[:12],
-            finding.message,
-        )
-        for level, findings in (("fault", document.faults), ("notice", document.notices))
-        for finding in findings
-    ]
-    return "\n".join(filter(None, [head, table(("", "check", "position", "id", "message"), rows)]))
-
-
 log_app = single(log)
 show_app = single(show)
 put_app = single(put)
 get_app = single(get)
-verify_app = single(verify)
