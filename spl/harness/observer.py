@@ -71,6 +71,7 @@ class Observer:
         tools: The tool calls.
         answer: The final answer.
         totals: The usage.
+        keys: The keys of trace events, without repeats; past 4 MiB of them no more are taken.
         model: The model that the agent was told to use, for streams that do not name theirs; empty when unknown.
     """
 
