@@ -66,7 +66,14 @@ def run_bench(request: BenchRequest) -> BenchOutcome:
         return done
 
     try:
-        with interrupts(cancel), ThreadPoolExecutor(max(1, request.jobs)) as pool:
+        temporary = (
+            [request.spools] if request.work_root or request.keep_workspaces else [request.spools, root]
+        )
+        with (
+            interrupts(cancel),
+            process.guarded(*temporary),
+            ThreadPoolExecutor(max(1, request.jobs)) as pool,
+        ):
             waiting: list[Future[BenchTask | None]] = [
                 pool.submit(row, task, model)
                 for task in tasks

@@ -28,6 +28,7 @@ class Family:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._markers: dict[int, bytes] = {}
+        self._spared: set[int] = set()
         self._starting = 0
         self._reaper = False
 
@@ -51,6 +52,11 @@ class Family:
         with self._lock:
             self._markers.pop(pid, None)
 
+    def spare(self, pid: int) -> None:
+        """Note a child that belongs to no run."""
+        with self._lock:
+            self._spared.add(pid)
+
     def orphans(self, pid: int) -> list[int]:
         """Return every living process that the run of `pid` left, children before parents."""
         if not _LINUX:
@@ -60,7 +66,7 @@ class Family:
         alone = len(markers) == 1 and not starting
         found: list[int] = []
         for root in _children(os.getpid()):
-            if root in markers:
+            if root in markers or root in self._spared:
                 continue
             tree = list(_tree(root))
             owner = next((run for run in map(lambda one: _owner(one, markers), tree) if run), None)  # noqa: C417

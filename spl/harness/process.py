@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from spl.harness.descendants import MARKER, Family, descendants, reap, send
+from spl.harness.guardian import WELL
 from spl.harness.limit import Limit
 from spl.harness.spool import Spool
 
@@ -27,6 +28,7 @@ _TICK_S: Final = 0.05
 _GRACE_S: Final = 0.5
 _LAST_S: Final = 5.0
 _FAMILY: Final = Family()
+_SESSION: Final = secrets.token_hex(8)
 
 
 class Consumer(Protocol):
@@ -120,7 +122,7 @@ def run(
     """
     out, err = Spool(spools), Spool(spools)
     started = time.monotonic()
-    marker = secrets.token_hex(12)
+    marker = f"{_SESSION}-{secrets.token_hex(12)}"
     _FAMILY.prepare()
     process = None
     try:
@@ -189,6 +191,33 @@ def find_program(program: str, path: str) -> str | None:
         ):
             return candidate
     return None
+
+
+@contextlib.contextmanager
+def guarded(*directories: Path) -> Iterator[None]:
+    """End what runs and remove the directories when this process is killed within the block.
+
+    A guardian does it (`spl.harness.guardian`), in a session of its own. Where it cannot be started, the block is as
+    good as it would be without.
+    """
+    words = [sys.executable, "-P", "-m", "spl.harness.guardian", _SESSION, *map(str, directories)]
+    try:
+        guardian = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError:
+        yield
+        return
+    _FAMILY.spare(guardian.pid)
+    try:
+        yield
+    finally:
+        guardian.communicate(WELL)
 
 
 class _Streams:

@@ -18,6 +18,7 @@ from spl.harness.baselines import Baselines, Fixture
 from spl.harness.execution import Executed, Launch, Order, Site, execute
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
+from spl.harness.process import guarded
 from spl.harness.removal import remove_tree
 from spl.harness.suite import Task
 from spl.ids import BlobId, RecordId
@@ -136,7 +137,11 @@ class Executor:
             keep_workspaces=how.keep_workspaces,
         )
         try:
-            with interrupts(self._cancel), ThreadPoolExecutor(max(1, how.jobs)) as pool:
+            with (
+                interrupts(self._cancel),
+                guarded(scratch),
+                ThreadPoolExecutor(max(1, how.jobs)) as pool,
+            ):
                 try:
                     yield from self._follow(pool, site, iter(jobs))
                 except BaseException:

@@ -105,6 +105,8 @@ def test_a_trial_of_the_incumbent_is_refused(prepared: Spl) -> None:
 def interrupted(prepared: Spl, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """A suite that runs, up to its slow case."""
     environment = {"PATH": os.environ["PATH"], "SPL_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    (tmp_path / "tmp").mkdir()
+    environment["TMPDIR"] = str(tmp_path / "tmp")
     words = [sys.executable, "-m", "spl", "run", "suite", "s", "--actor", "bot", "--json"]
     assert prepared("run", "list").status == 0
     pid = tmp_path / "agent.py.pid"
@@ -134,13 +136,18 @@ def test_an_interrupt_ends_the_agent_and_records_the_run(
     assert again["skipped"] == 1
 
 
-def test_a_killed_spl_leaves_a_run_that_is_open(
-    prepared: Spl, interrupted: tuple[subprocess.Popen[bytes], Path]
+def test_a_killed_spl_leaves_a_run_that_is_open_and_nothing_else(
+    prepared: Spl, interrupted: tuple[subprocess.Popen[bytes], Path], tmp_path: Path
 ) -> None:
     process, pid = interrupted
     process.kill()
     process.wait()
-    os.kill(int(pid.read_text()), signal.SIGKILL)
+    agent = Path(f"/proc/{pid.read_text()}")
+    until = time.monotonic() + 30
+    while (agent.exists() or list((tmp_path / "tmp").iterdir())) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not agent.exists()
+    assert list((tmp_path / "tmp").iterdir()) == []
     runs = prepared("run", "list", "--json").document["runs"]
     assert [run["status"] for run in runs] == ["completed", "open"]
     assert prepared("run", "close").status == 0
