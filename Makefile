@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 XDIST  ?= -n auto
 
-.PHONY: install demo test lint format types imports cov docs schemas bench faults check lock clean
+.PHONY: install demo test lint format types imports cov docs schemas bench faults tracer check lock clean
 
 install: $(STAMP)
 
@@ -52,8 +52,15 @@ schemas: install
 bench: install
 	for b in benchmarks/bench_*.py; do $(BIN)/python $$b || exit 1; done
 
-faults: install
-	$(BIN)/python -m pytest -m faults tests/faults --faults-long
+TESTS ?= tests
+
+faults: install tracer
+	$(BIN)/python -m pytest -m faults $(TESTS) --faults-long $(XDIST)
+
+# strace records and fails system calls for the tests of durability; without it they are skipped.
+tracer:
+	@command -v strace >/dev/null || { apt-get update -qq && apt-get install -y -qq strace; } >/dev/null 2>&1 \
+		|| echo "strace is not there and cannot be installed here: the tests that need it will be skipped"
 
 check: lint types imports test
 

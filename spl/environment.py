@@ -7,20 +7,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spl.errors import UsageError
+
 if TYPE_CHECKING:
     from spl.records.secrets import Secrets
 
 HOME_VARIABLE = "SPL_HOME"
+_NAME_IT = f"name a directory with --home or {HOME_VARIABLE}"
 
 
 def home_path(option: str | None) -> Path:
-    """Return where the home is: the option, else `SPL_HOME`, else the user's data directory."""
-    named = option or os.environ.get(HOME_VARIABLE)
-    if named:
-        return Path(named).expanduser().absolute()
-    import platformdirs  # noqa: PLC0415 - only where nothing was named
+    """Return where the home is: the option, else `SPL_HOME`, else the user's data directory.
 
-    return Path(platformdirs.user_data_dir("spl"))
+    Raises:
+        UsageError: This user has no home directory, and no other was named.
+    """
+    named = option or os.environ.get(HOME_VARIABLE)
+    try:
+        if named:
+            return Path(named).expanduser().absolute()
+        import platformdirs  # noqa: PLC0415 - only where nothing was named
+
+        path = Path(platformdirs.user_data_dir("spl"))
+    except RuntimeError as error:
+        raise UsageError(f"cannot find the home: {error}", hint=_NAME_IT) from error
+    if not path.is_absolute():  # how older versions of platformdirs say it
+        raise UsageError("cannot find the home: this user has no home directory", hint=_NAME_IT)
+    return path
 
 
 def variables() -> Mapping[str, str]:

@@ -48,6 +48,13 @@ class StorageError(OperationFailedError):
     code = "storage"
 
 
+class UnconfirmedError(StorageError):
+    """The disk failed at the last step of a write: the records are in the log, or may be, and may not stay."""
+
+    code = "unconfirmed"
+    default_hint = "look at the disk, run spl verify, and at spl log before you repeat the command"
+
+
 class LockTimeoutError(OperationFailedError):
     """Another process held the home's lock for longer than the wait limit."""
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from faults import figures
 
 from spl.ids import Did
 from spl.kernel.home import Kernel, Stamp, open_home
@@ -100,3 +103,63 @@ def spl(tmp_path: Path) -> Callable[..., Ran]:
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
+
+
+_COUNTS: Counter[str] = Counter()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--faults-long", action="store_true", help="as much as docs/reliability.md says")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "teardown":
+        for name, value in report.user_properties:
+            if name == figures.PROPERTY and isinstance(value, str):
+                key, _, count = value.partition("=")
+                _COUNTS[key] += int(count)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    if not _COUNTS or not config.getoption("--faults-long"):
+        return
+    terminalreporter.section("figures")
+    for key, count in sorted(_COUNTS.items()):
+        terminalreporter.line(f"{key}: {count:,}")
+    short = figures.missing(_COUNTS)
+    if exitstatus or short:
+        terminalreporter.line(
+            f"docs/reliability.md stays as it is; missing: {', '.join(short) or 'green tests'}"
+        )
+    else:
+        figures.write(_COUNTS)
+        terminalreporter.line("written to docs/reliability.md")
+
+
+@pytest.fixture(scope="session")
+def long(request: pytest.FixtureRequest) -> bool:
+    """Whether the long selection was asked for."""
+    return bool(request.config.getoption("--faults-long"))
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Callable[[str, int], None]:
+    """Count something for docs/reliability.md."""
+
+    def count(key: str, number: int) -> None:
+        request.node.user_properties.append((figures.PROPERTY, f"{key}={number}"))
+
+    return count
+
+
+@pytest.fixture(scope="session")
+def strace() -> str:
+    """The program that records system calls; the test is skipped where it may not."""
+    program = shutil.which("strace")
+    if program is None:
+        pytest.skip("strace is not installed")
+    if subprocess.run([program, "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("tracing is not allowed here")
+    return program

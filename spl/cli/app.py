@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
-from typing import Final
+from typing import Final, TextIO
 
 import typer
 from typer import _click as click  # typer carries its own click
@@ -110,11 +110,15 @@ def run(words: list[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         status = OperationFailedError.exit_status
-        _abandon_output()
+        sys.stdout = _abandoned(sys.stdout)
     except OSError as error:
         status = OperationFailedError.exit_status
-        _abandon_output()
-        sys.stderr.write(f"spl: cannot write the answer: {error.strerror}\n")
+        sys.stdout = _abandoned(sys.stdout)
+        try:
+            sys.stderr.write(f"spl: cannot write the answer: {error.strerror}\n")
+            sys.stderr.flush()
+        except OSError:  # nobody can be told: the status says it alone
+            sys.stderr = _abandoned(sys.stderr)
     sys.exit(status)
 
 
@@ -180,6 +184,7 @@ def _make_streams_safe() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _abandon_output() -> None:
-    """Drop what remains unwritten, so that it does not fail again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _abandoned(stream: TextIO) -> TextIO:
+    """Return a stream in place of one whose unwritten remains are dropped, so that they do not fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return open(os.devnull, "w")  # noqa: PTH123 - open until exit

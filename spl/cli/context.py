@@ -99,6 +99,8 @@ def kernel(*, create: bool = False) -> Kernel:
     from spl import environment  # noqa: PLC0415 - as above
     from spl.kernel.home import open_home  # noqa: PLC0415
 
+    if _CONTEXT.json:  # what prints the answer is there before anything is written: later it may not load
+        from spl.codec import jsontext  # noqa: F401, PLC0415
     return open_home(home_path(), create=create, secrets=environment.secrets())
 
 

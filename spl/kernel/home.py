@@ -89,12 +89,17 @@ def open_home(
     """
     if not create and not layout.exists(path):
         raise StorageError(f"there is no home at {path}", hint="spl init makes one")
-    places = layout.make(path) if create else layout.check(path)
+    places = layout.make(path, _make_keys) if create else layout.check(path)
     clock = clock or SystemClock()
     secrets = Secrets() if secrets is None else secrets
     keys = KeyStore(places.keys, places.tmp)
-    make = keys.create if create else keys.did
-    kernel, operator = make(KERNEL_KEY), make(OPERATOR_KEY)
+    kernel, operator = keys.did(KERNEL_KEY), keys.did(OPERATOR_KEY)
     blobs = BlobStore(places.blobs, places.tmp)
     log = SqliteLog(places.log, places.lock, Stamp(clock, keys.sign, secrets), operator, blobs.__contains__)
     return Kernel(log, blobs, keys, clock, kernel, operator, path, secrets)
+
+
+def _make_keys(places: layout.Layout) -> None:
+    keys = KeyStore(places.keys, places.tmp)
+    for name in (KERNEL_KEY, OPERATOR_KEY):
+        keys.create(name)

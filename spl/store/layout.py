@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from spl.errors import StorageError
 from spl.store import schema
-from spl.store.durable import DIRECTORY_MODE, make_directory, new_file, storage_errors, sync_directory
+from spl.store.durable import (
+    DIRECTORY_MODE,
+    FILE_MODE,
+    make_directory,
+    new_file,
+    storage_errors,
+    sync_directory,
+)
 from spl.store.lock import write_lock
 
 FORMAT: Final = "spl-home 1"
+MOUNTS: Final = Path("/proc/self/mounts")
 _NETWORK: Final = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ceph", "lustre"}
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ceph", "lustre", "fuse.glusterfs"}
 )
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
 
 
 class Layout(NamedTuple):
@@ -69,7 +80,8 @@ def check(root: Path) -> Layout:
     """Return the layout of a home that can be trusted.
 
     Raises:
-        StorageError: It is not a home, of another format, a link, somebody else's, or open to others.
+        StorageError: It is not a home, of another format, holds a link, is somebody else's, or lies on a network file
+            system.
     """
     layout = Layout(root)
     with storage_errors(f"cannot open the home {root}"):
@@ -82,11 +94,18 @@ def check(root: Path) -> Layout:
                 raise StorageError(f"{path} is a symbolic link; a home holds its own files")
             if path.stat().st_uid != os.geteuid():
                 raise StorageError(f"{path} belongs to another user")
+        _refuse_network(root)
     return layout
 
 
-def make(root: Path) -> Layout:
+def make(root: Path, furnish: Callable[[Layout], object]) -> Layout:
     """Return the layout of a home, made durably where there was none.
+
+    The file `format` is made last: what has one is whole.
+
+    Args:
+        root: The directory.
+        furnish: Makes durably what else belongs into a new home; what an attempt before it has made is there already.
 
     Raises:
         StorageError: It cannot be made there, or something else stands there.
@@ -96,10 +115,7 @@ def make(root: Path) -> Layout:
     layout = Layout(root)
     with storage_errors(f"cannot make a home at {root}"):
         root.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-        if _is_network(root):
-            raise StorageError(
-                f"{root} is on a network file system, where locks and syncs cannot be relied on"
-            )
+        _refuse_network(root)
         others = {path.name for path in root.iterdir()} - {
             "format",
             "log.db",
@@ -117,29 +133,50 @@ def make(root: Path) -> Layout:
                 return check(root)
             for path in (layout.tmp, layout.blobs, layout.keys):
                 make_directory(path)
-            layout.log.unlink(missing_ok=True)  # of a first attempt that a crash cut short
+            for path in (root / "log.db-journal", layout.log):  # of a first attempt that a crash cut short
+                path.unlink(missing_ok=True)
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, FILE_MODE))
+            sync_directory(root)  # SQLite's own sync of the names may fail without a word
             try:
-                os.close(os.open(layout.log, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
                 schema.create(layout.log)
             except sqlite3.Error as error:
                 raise StorageError(f"cannot make the log at {layout.log}: {error}") from error
-            sync_directory(root)
+            furnish(layout)
             with new_file(layout.tmp, layout.format) as file:
                 file.write(FORMAT.encode() + b"\n")
     return layout
 
 
-def _is_network(path: Path) -> bool:
-    """Say whether the file system is one over a network, as far as the system tells."""
+def _refuse_network(root: Path) -> None:
+    """Return when a directory does not lie on a network file system, as far as the system tells.
+
+    Raises:
+        StorageError: It does; locks and syncs cannot be relied on there.
+    """
     try:
-        mounts = Path("/proc/self/mounts").read_text("utf-8", errors="replace")
+        mounts = MOUNTS.read_text("utf-8", errors="replace")
     except OSError:
-        return False
-    real = str(path.resolve())
-    best, kind = "", ""
+        return
+    kind = file_system(root.resolve(), mounts)
+    if kind in _NETWORK:
+        raise StorageError(
+            f"{root} is on a network file system ({kind}), where locks and syncs cannot be relied on",
+            hint="keep the home on a disk of this machine",
+        )
+
+
+def file_system(path: Path, mounts: str) -> str:
+    """Return the kind of file system that a path lies on; empty when no mount holds it.
+
+    Args:
+        path: Absolute, without links.
+        mounts: The text of `/proc/self/mounts`: device, mount point, kind and more, a line each, the later over the
+            earlier; blanks in names as octal escapes (proc(5), fstab(5)).
+    """
+    best, kind = 0, ""
     for line in mounts.splitlines():
         fields = line.split()
-        mount = fields[1].replace("\\040", " ")
-        if (real == mount or real.startswith(mount.rstrip("/") + "/")) and len(mount) >= len(best):
-            best, kind = mount, fields[2]
-    return kind in _NETWORK
+        place = Path(_ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[1]))
+        if path.is_relative_to(place) and len(place.parts) >= best:
+            best, kind = len(place.parts), fields[2]
+    return kind

@@ -1,24 +1,32 @@
 """The tables of the log, and how a connection to them is opened.
 
-Rollback journal with `synchronous=EXTRA`: a commit is durable once the journal is gone and its directory is synced.
-Not WAL: see docs/adr/0006. Sources: https://sqlite.org/pragma.html#pragma_synchronous,
+Rollback journal that stays, with `synchronous=EXTRA`: a commit is durable once the journal is empty and that is synced.
+Why not DELETE and not WAL: docs/adr/0006. Sources: https://sqlite.org/pragma.html#pragma_synchronous,
 https://sqlite.org/security.html, https://sqlite.org/lang_conflict.html (recursive triggers).
 """
 
 from __future__ import annotations
 
+import resource
 import sqlite3
 import sys
 from pathlib import Path
 from typing import Final
 
-from spl.errors import DamagedError, StorageError
+from spl.errors import DamagedError, SplError, StorageError
 
 APPLICATION_ID: Final = 0x53504C31  # "SPL1"
 FORMAT: Final = 1
 DERIVED: Final = 2  # of the tables that are derived from the entries; those of another version are made anew
 _BUSY_TIMEOUT_MS: Final = 30_000
 _PAGE_BYTES: Final = 8192
+_REASONS: Final = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY": "the home is read-only",
+    "SQLITE_IOERR": "input/output error",
+    "SQLITE_CANTOPEN": "a file of the log cannot be opened",
+    "SQLITE_BUSY": "another process is using the log",
+}
 
 ENTRIES: Final = """
 CREATE TABLE terms (no INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
@@ -103,6 +111,18 @@ PROJECTION_TABLES: Final = (
 )
 
 
+def storage_error(what: str, error: sqlite3.DatabaseError) -> SplError:
+    """Return the documented error for one of SQLite's: what did not happen, and why."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return DamagedError(f"the log is damaged: {error}", details={"sqlite": name})
+    reason = next((reason for prefix, reason in _REASONS.items() if name.startswith(prefix)), str(error))
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if name == "SQLITE_IOERR_WRITE" and limit != resource.RLIM_INFINITY:
+        reason += f", or the file size limit of {limit} bytes is reached"
+    return StorageError(f"{what}: {reason}", details={"sqlite": name})
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """Return a connection with every safeguard on.
 
@@ -124,15 +144,17 @@ def connect(path: Path) -> sqlite3.Connection:
         ):
             connection.execute(f"PRAGMA {pragma}")
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if journal != "wal":  # to leave that mode would write
+            journal = _keep_journal(connection)
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
-        raise DamagedError(f"{path} cannot be opened as a log: {error}") from error
+        raise storage_error(f"cannot open {path}", error) from error
     if application != APPLICATION_ID:
         raise DamagedError(f"{path} is not a log of spl")
     if version != FORMAT:
         raise StorageError(f"{path} has format {version}; this version of spl reads format {FORMAT}")
-    if journal != "delete":
+    if journal != "persist":
         raise StorageError(f"{path} has the journal mode {journal}, under which a commit may be lost")
     return connection
 
@@ -161,7 +183,7 @@ def create(path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
-        connection.execute("PRAGMA journal_mode=DELETE")
+        _keep_journal(connection)
         connection.execute("PRAGMA synchronous=EXTRA")
         connection.executescript(
             f"BEGIN IMMEDIATE; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; {ENTRIES}"
@@ -170,3 +192,10 @@ def create(path: Path) -> None:
         connection.execute("COMMIT")
     finally:
         connection.close()
+
+
+def _keep_journal(connection: sqlite3.Connection) -> str:
+    """Let the journal stay between commits, empty, and return the mode that is on now."""
+    connection.execute("PRAGMA journal_size_limit=0")
+    mode: str = connection.execute("PRAGMA journal_mode=PERSIST").fetchone()[0]
+    return mode

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from spl.errors import DamagedError, SplError, StorageError
+from spl.errors import SplError, UnconfirmedError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.envelope import Record, read_record
 from spl.store import projections, schema, subtrees, tree
@@ -41,6 +41,7 @@ class SqliteLog(SqliteView):
     ) -> None:
         super().__init__(schema.connect(path))
         self._subtree = subtrees.reader(self._connection)
+        self._path = path
         self._lock = lock
         self.stamp = stamp
         self.operator = operator
@@ -53,6 +54,7 @@ class SqliteLog(SqliteView):
 
         Raises:
             LockTimeoutError, StorageError: The lock or the disk did not let it; nothing was appended.
+            UnconfirmedError: The disk failed at the last step; what was appended is there, or may be.
         """
         with write_lock(self._lock):
             try:
@@ -60,14 +62,41 @@ class SqliteLog(SqliteView):
                 transaction = SqliteTransaction(self._connection, self)
                 result = function(transaction)
                 transaction.finish()
-                self._connection.execute("COMMIT")
             except sqlite3.DatabaseError as error:
                 self._roll_back()
-                raise _storage_error(error) from error
+                raise schema.storage_error("nothing was written", error) from error
             except BaseException:
                 self._roll_back()
                 raise
+            try:
+                self._connection.execute("COMMIT")
+            except sqlite3.DatabaseError as error:
+                raise self._after_failed_commit(transaction, error) from error
             return result
+
+    def _after_failed_commit(self, transaction: SqliteTransaction, error: sqlite3.DatabaseError) -> SplError:
+        """Return what became of a transaction whose commit failed.
+
+        Nothing is tried again: a failed sync may have dropped what it was to write. The log is opened anew, which
+        rolls back what the journal still holds, and looked at.
+        """
+        self._roll_back()
+        self._connection.close()
+        failed = schema.storage_error("nothing was written", error)
+        try:
+            self._connection = schema.connect(self._path)
+            self._subtree = subtrees.reader(self._connection)
+            size = self.size()
+        except (SplError, sqlite3.DatabaseError):
+            cut = schema.storage_error("the log could not be written to its end", error).message
+            return UnconfirmedError(f"{cut}; whether the records are in it shows when it can be opened again")
+        if transaction.grew and size == transaction.size():
+            return UnconfirmedError(
+                f"the records are in the log, but the disk did not confirm that they will stay: {error}"
+            )
+        if not transaction.grew and failed.details["sqlite"].startswith("SQLITE_IOERR"):
+            return UnconfirmedError(f"the disk did not confirm the change: {error}")
+        return failed
 
     def subtrees(self) -> list[Digest]:
         """Return the compact range of the whole log."""
@@ -136,7 +165,7 @@ class SqliteLog(SqliteView):
                 self._connection.execute("PRAGMA secure_delete=ON")
                 self._connection.execute("VACUUM")
             except sqlite3.DatabaseError as error:
-                raise _storage_error(error) from error
+                raise schema.storage_error("the bytes were not cleared away", error) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -197,9 +226,14 @@ class SqliteTransaction(SqliteView, Appending):
         if len(completed) > subtrees.STORED_LEVEL:
             subtrees.store(self._connection, self._size, completed)
 
+    @property
+    def grew(self) -> bool:
+        """Whether anything was appended."""
+        return self._size > self._first
+
     def finish(self) -> None:
         """Write what is kept once for a transaction."""
-        if self._size == self._first:
+        if not self.grew:
             return
         self._connection.execute("DELETE FROM tree")
         levels = reversed(range(len(self._subtrees)))
@@ -361,22 +395,3 @@ class SqliteTransaction(SqliteView, Appending):
         if entry is None or entry.record is None:
             return self.withdrawn(record_id)
         return read_record(entry.record, record_id)
-
-
-_FULL_OR_DENIED = {
-    "SQLITE_FULL": "the disk is full",
-    "SQLITE_READONLY": "the home is read-only",
-    "SQLITE_IOERR": "input/output error",
-    "SQLITE_CANTOPEN": "a file of the log cannot be opened",
-    "SQLITE_BUSY": "another process is using the log",
-}
-
-
-def _storage_error(error: sqlite3.DatabaseError) -> SplError:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    for prefix, reason in _FULL_OR_DENIED.items():
-        if name.startswith(prefix):
-            return StorageError(f"nothing was written: {reason}", details={"sqlite": name})
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return DamagedError(f"the log is damaged: {error}", details={"sqlite": name})
-    return StorageError(f"nothing was written: {error}", details={"sqlite": name})

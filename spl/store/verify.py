@@ -9,7 +9,7 @@ from typing import Final
 
 from spl.codec import digest
 from spl.contracts.verify import Finding, VerifyDocument
-from spl.errors import DamagedError, SplError
+from spl.errors import DamagedError, SplError, StorageError
 from spl.ids import BlobId, Digest, RecordId
 from spl.records.envelope import Record, check_record
 from spl.store import schema, subtrees, tree
@@ -57,6 +57,7 @@ class _Verification:
         self._notices: list[Finding] = []
         self._subtrees: list[Digest] = []
         self._next = 0
+        self._complete = True
         self._leaves = 0
         self._named: set[BlobId] = set()
 
@@ -166,7 +167,11 @@ class _Verification:
         self._faults += withdrawal_faults(self._log)
         self._notices += withdrawal_notices(self._log, self._blobs, self._named)
         self._faults += _database_faults(self._log)
-        self._faults += _projection_faults(self._log)
+        try:
+            self._faults += _projection_faults(self._log)
+        except StorageError as error:  # a full disk or a read-only medium is not damage
+            self._complete = False
+            self._notices.append(Finding(check="projection", message=f"not checked: {error.message}"))
         for blob in self._blobs.ids():
             if blob not in self._named:
                 self._orphan(blob)
@@ -177,7 +182,7 @@ class _Verification:
             self._notices.append(finding)
         return VerifyDocument(
             ok=not self._faults,
-            clean=not self._faults and self._signatures,
+            clean=not self._faults and self._signatures and self._complete,
             size=size,
             root=tree.root(self._subtrees),
             signatures_checked=self._signatures,
@@ -200,7 +205,11 @@ def _database_faults(log: SqliteLog) -> Iterator[Finding]:
 
 
 def _projection_faults(log: SqliteLog) -> Iterator[Finding]:
-    """Derive the projections again in a transaction that is rolled back, and compare."""
+    """Derive the projections again in a transaction that is rolled back, and compare.
+
+    Raises:
+        StorageError: The home cannot be written.
+    """
 
     def digests() -> dict[str, bytes]:
         return {table: _table_digest(log, table) for table in schema.PROJECTION_TABLES if table != "p_hashes"}
@@ -208,6 +217,8 @@ def _projection_faults(log: SqliteLog) -> Iterator[Finding]:
     try:
         before = digests()
         after = log.rebuilt(digests)
+    except StorageError:
+        raise
     except (SplError, sqlite3.DatabaseError) as error:
         yield Finding(check="projection", message=f"cannot be derived from the entries: {error}")
         return
