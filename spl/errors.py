@@ -170,6 +170,13 @@ class DanglingReferenceError(InputError):
     code = "dangling_reference"
 
 
+class BundleError(InputError):
+    """A bundle is malformed, incomplete, or does not prove what it says; `details` names the item."""
+
+    code = "bundle"
+    default_hint = "nothing was imported; ask for the bundle again"
+
+
 class SuiteLoadError(InputError):
     """A suite file could not be read, parsed or validated."""
 

@@ -40,6 +40,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "checkpoint": ("proof", "checkpoint_app", "Sign the head of the log."),
     "prove": ("proof", "prove_app", "Prove that a record is in the log, or that the log has only grown."),
     "verify-proof": ("proof", "verify_proof_app", "Check a proof, without a home."),
+    "export": ("exchange", "export_app", "Write records for another home, or for other tools."),
+    "import": ("exchange", "import_app", "Append the records of a bundle, all or none."),
     "redact": ("redact", "redact_app", "Withdraw the content of a record."),
     "kinds": ("reference", "kinds_app", "List the kinds of records."),
     "errors": ("reference", "errors_app", "List the errors and their exit statuses."),

@@ -80,6 +80,21 @@ def blob_id_of(pieces: Iterable[bytes]) -> BlobId:
     return BlobId(hasher.digest())
 
 
+class BlobHasher:
+    """Computes a blob's id from content that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._hasher = blake3.blake3()
+
+    def update(self, data: bytes) -> None:
+        """Take the next piece."""
+        self._hasher.update(data)
+
+    def id(self) -> BlobId:
+        """Return the id of all pieces so far."""
+        return BlobId(self._hasher.digest())
+
+
 class TreeFile(NamedTuple):
     """One line of a fixture tree's manifest.
 

@@ -14,6 +14,7 @@ from spl.records.registry import KINDS
 _MODULES: Final = (
     "actors",
     "comparison",
+    "exchange",
     "proof",
     "records",
     "reference",

@@ -31,19 +31,11 @@ from spl.harness.workspace import materialize, new_directory, safe_name
 
 
 class Launch(Struct, frozen=True):
-    """How an agent is started in a workspace, and what its checks see.
-
-    Attributes:
-        words: Its argv.
-        environment: Its environment.
-        checks_environment: That of its checks.
-        model: The model that it is told to use, under which usage counts that names none.
-    """
+    """How an agent is started in a workspace, and what its checks see: argv and two environments."""
 
     words: list[str]
     environment: Mapping[str, str]
     checks_environment: Mapping[str, str]
-    model: str = ""
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -57,7 +49,6 @@ class Order(Struct, frozen=True, kw_only=True):
         limit: When copying and the agent must have ended.
         checks_limit: When the checks must have ended.
         retries: Further attempts for an agent that could not be started.
-        unread_blocks: Whether usage that could not be accounted for blocks the checks, as in a published bench.
         workspace: A directory that is there and stays, instead of a fresh one that begins with the fixture.
     """
 
@@ -68,7 +59,6 @@ class Order(Struct, frozen=True, kw_only=True):
     limit: Limit
     checks_limit: Limit
     retries: int = 0
-    unread_blocks: bool = True
     workspace: Path | None = None
 
 
@@ -126,7 +116,6 @@ def execute(order: Order, site: Site) -> Executed:
             environment=launch.environment,
             spools=site.spools,
             limit=order.limit,
-            model=launch.model,
         )
         if not ran.outcome.not_started or len(attempts) >= order.retries:
             break
@@ -204,12 +193,11 @@ def _scored(
     order: Order, site: Site, workspace: Path, launch: Launch, changes: _Changes, ran: AgentRun
 ) -> ScoreReport:
     events, limit = ran.output.trace_events, order.checks_limit
-    failure = (ran.error if order.unread_blocks else "") or ran.failure
-    if failure:
+    if ran.failure:
         if not ran.outcome.not_started:
             with contextlib.suppress(OSError, OperationFailedError):
                 changes()
-        return blocked_report(order.suite_id, order.task, failure, events)
+        return blocked_report(order.suite_id, order.task, ran.failure, events)
     bench = Bench(
         workspace=workspace,
         environment=launch.checks_environment,

@@ -82,7 +82,6 @@ class Starter(Struct, frozen=True, kw_only=True):
             words,
             process.allowlisted(self.environment, workspace, private, self._passed),
             process.allowlisted(self.environment, workspace, private / "checks"),
-            self.behaviour.model or "",
         )
 
     @property

@@ -49,10 +49,14 @@ def show_record(kernel: Kernel, text: str) -> RecordDocument:
     Raises:
         UnknownIdError, AmbiguousIdError: None, or several, are meant.
     """
-    entry = get_entry(kernel, text)
+    return record_document(kernel.log, get_entry(kernel, text))
+
+
+def record_document(view: View, entry: Entry) -> RecordDocument:
+    """Return the record of an entry in full."""
     part = entry_part(entry)
     if entry.record is None:
-        return _withdrawn(kernel.log, entry, part)
+        return _withdrawn(view, entry, part)
     record = read_record(entry.record, entry.id)
     body = to_map(record.body) if isinstance(record.body, Body) else record.body
     facet = digest.facet(record.body.behaviour) if isinstance(record.body, Definition) else None

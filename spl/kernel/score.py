@@ -367,7 +367,7 @@ def _facet_input(kernel: Kernel, actor: RecordId, facet: Facet) -> FacetInput:
     won = lost = 0
     for row in view.verdicts(facet=facet):
         verdict = found_of(view, row.id)
-        retracted = view.referrers(row.id, "verdict")
+        retracted = any(found_of(view, rid).by == verdict.by for rid in view.referrers(row.id, "verdict"))
         if retracted or verdict.by != kernel.operator or not isinstance(verdict.body, PairVerdict):
             continue
         won += row.winner == facet

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 from spl.codec import digest
-from spl.errors import DamagedError, StorageError
+from spl.errors import DamagedError, InputError, StorageError
 from spl.ids import BlobId
 from spl.store.durable import make_directory, new_file, storage_errors, sync_directory
 
@@ -20,6 +22,9 @@ PLAIN, ZLIB = b"\x00", b"\x01"
 _WORTH_COMPRESSING = 512
 _LEVEL = 6
 _HEX_DIGITS = 64
+_READ_BYTES = 65_536
+PIECE_BYTES = 1 << 20
+MAX_BLOB_BYTES = 1 << 30
 
 
 class BlobStore:
@@ -44,9 +49,7 @@ class BlobStore:
         blob = digest.blob_id(data)
         path = self._path(blob)
         with storage_errors(f"cannot store the blob {blob.hex()[:12]}"):
-            if path.parent not in self._durable:
-                make_directory(path.parent)
-                self._durable.add(path.parent)
+            self._make_parent(path)
             if path.is_file():
                 sync_directory(path.parent)  # whoever made it may have died, or not have come to this yet
                 return blob
@@ -58,11 +61,49 @@ class BlobStore:
                     file.write(PLAIN + data)
         return blob
 
+    def put_stream(self, blob: BlobId, pieces: Iterable[bytes]) -> None:
+        """Store content that comes in pieces under the id that it must have, in bounded memory.
+
+        Raises:
+            InputError: The content has another id, or is too long; nothing was stored.
+            StorageError: It could not be written.
+        """
+        waiting = iter(pieces)
+        first = next(waiting, b"")
+        path = self._path(blob)
+        with storage_errors(f"cannot store the blob {blob.hex()[:12]}"):
+            self._make_parent(path)
+            with new_file(self._tmp, path) as file:
+                packer = zlib.compressobj(_LEVEL) if len(zlib.compress(first, 1)) < len(first) else None
+                file.write(ZLIB if packer else PLAIN)
+                hasher, size = digest.BlobHasher(), 0
+                for piece in chain([first], waiting):
+                    hasher.update(piece)
+                    size += len(piece)
+                    file.write(packer.compress(piece) if packer else piece)
+                    if size > MAX_BLOB_BYTES:
+                        raise InputError(f"the blob {blob.hex()} has more than {MAX_BLOB_BYTES} bytes")
+                if packer:
+                    file.write(packer.flush())
+                if hasher.id() != blob:
+                    raise InputError(f"the content of the blob {blob.hex()} has the id {hasher.id().hex()}")
+
     def get(self, blob: BlobId) -> bytes:
         """Return content, verified against its id.
 
         Raises:
-            DamagedError: The blob is missing or altered.
+            DamagedError: The blob is missing, altered, or longer than any blob is.
+            StorageError: It could not be read.
+        """
+        return b"".join(self.stream(blob))
+
+    def stream(self, blob: BlobId) -> Iterator[bytes]:
+        """Yield content in pieces of at most 1 MiB; what was yielded is known to be right once it ends.
+
+        A small file cannot make this yield without end: content beyond the longest blob is a fault.
+
+        Raises:
+            DamagedError: The blob is missing, altered, or longer than any blob is.
             StorageError: It could not be read.
         """
         try:
@@ -71,15 +112,21 @@ class BlobStore:
             raise DamagedError(f"the blob {blob.hex()} is missing") from None
         except OSError as error:
             raise StorageError(f"cannot read the blob {blob.hex()}: {error.strerror}") from error
-        with os.fdopen(descriptor, "rb") as file:
-            raw = file.read()
+        hasher, size = digest.BlobHasher(), 0
         try:
-            data = zlib.decompress(raw[1:]) if raw[:1] == ZLIB else raw[1:]
-        except zlib.error:
-            data = None
-        if data is None or raw[:1] not in (PLAIN, ZLIB) or digest.blob_id(data) != blob:
+            with os.fdopen(descriptor, "rb") as file:
+                for piece in _pieces(file):
+                    hasher.update(piece)
+                    size += len(piece)
+                    if size > MAX_BLOB_BYTES:
+                        raise DamagedError(f"the blob {blob.hex()} has more than {MAX_BLOB_BYTES} bytes")
+                    yield piece
+        except (zlib.error, EOFError):
+            raise DamagedError(f"the blob {blob.hex()} was altered") from None
+        except OSError as error:
+            raise StorageError(f"cannot read the blob {blob.hex()}: {error.strerror}") from error
+        if hasher.id() != blob:
             raise DamagedError(f"the blob {blob.hex()} was altered")
-        return data
 
     def __contains__(self, blob: BlobId) -> bool:
         """Say whether the blob is there; its content is not read."""
@@ -96,9 +143,35 @@ class BlobStore:
         """Unlink a blob; only a withdrawal does."""
         self._path(blob).unlink(missing_ok=True)
 
+    def _make_parent(self, path: Path) -> None:
+        if path.parent not in self._durable:
+            make_directory(path.parent)
+            self._durable.add(path.parent)
+
     def _path(self, blob: BlobId) -> Path:
         name = blob.hex()
         return self._root / name[:2] / name
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a blob's file, at most 1 MiB at a time. Raises EOFError when its end is missing."""
+    form = file.read(1)
+    if form == PLAIN:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
+        return
+    if form != ZLIB:
+        raise EOFError
+    unpacker = zlib.decompressobj()
+    while not unpacker.eof:
+        packed = unpacker.unconsumed_tail or file.read(_READ_BYTES)
+        piece = unpacker.decompress(packed, PIECE_BYTES)
+        if piece:
+            yield piece
+        elif not packed and not unpacker.eof:
+            raise EOFError
+    if unpacker.unused_data or file.read(1):
+        raise EOFError
 
 
 class MemoryBlobs:

@@ -17,7 +17,7 @@ from spl.store import note
 from spl.store.durable import replace_file, storage_errors
 
 FORMAT: Final = "spl-head 1"
-_ORIGIN: Final = "spl/"
+ORIGIN: Final = "spl/"
 
 
 def verifier_key(kernel: Did) -> note.VerifierKey:
@@ -26,7 +26,7 @@ def verifier_key(kernel: Did) -> note.VerifierKey:
     Raises:
         InvalidIdError: The DID names no key.
     """
-    return note.VerifierKey(_ORIGIN + kernel.removeprefix("did:key:"), public_key(kernel))
+    return note.VerifierKey(ORIGIN + kernel.removeprefix("did:key:"), public_key(kernel))
 
 
 def load(path: Path, key: note.VerifierKey) -> tuple[note.Checkpoint, str] | None:

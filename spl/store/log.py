@@ -212,8 +212,13 @@ class Transaction(View, Protocol):
             EncodingError, SchemaError: It is not a record.
         """
 
-    def append_signed(self, record: bytes, signature: bytes) -> Entry:
+    def append_signed(self, record: bytes, signature: bytes, *, checked: bool = False) -> Entry:
         """Append bytes that were stamped and signed elsewhere; a record that is there already returns its entry.
+
+        Args:
+            record: The bytes.
+            signature: Its author's.
+            checked: Whether the caller has found that the bytes are a record and the signature is right.
 
         Raises:
             DanglingReferenceError, EncodingError, SchemaError, SignatureError: It may not enter.

@@ -223,6 +223,10 @@ class _MemoryTransaction(_MemoryView, Appending):
         record = self._state.records.get(actor)
         return record.by if record is not None and record.kind == ACTOR else None
 
+    def author_of(self, record: RecordId) -> Did | None:
+        found = self._state.records.get(record)
+        return None if found is None else found.by
+
     def incumbent(self, actor: RecordId) -> RecordId | None:
         rows = [row.id for row in self.definitions(actor=actor) if row.incumbent]
         return rows[-1] if rows else None

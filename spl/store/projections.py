@@ -87,6 +87,9 @@ class Lookup(Protocol):
     def owner_of(self, actor: RecordId) -> Did | None:
         """Return who added an actor."""
 
+    def author_of(self, record: RecordId) -> Did | None:
+        """Return the author of a record."""
+
     def incumbent(self, actor: RecordId) -> RecordId | None:
         """Return the definition installed for an actor."""
 
@@ -124,8 +127,8 @@ def changes(record: Record, position: int, operator: Did, lookup: Lookup) -> lis
         return [_definition(record, (body.state, facet), position, operator, lookup)]
     if isinstance(body, RunStart):
         return _run(record, body.facet, body.imported, position, lookup)
-    if record.kind == RUN_END and record.thread:  # one that cannot be read ends its run all the same
-        return [RunEnded(start=record.thread, position=position)]
+    if record.kind == RUN_END:  # one that cannot be read ends its run all the same
+        return _ended(record, position, lookup)
     return _conclusion(record, position, lookup)
 
 
@@ -144,8 +147,8 @@ def _withdrawn(record: Record, body: Remains, position: int, operator: Did, look
         return [CaseGone(case=case)]
     if record.kind == RUN_START and body.facet:
         return _run(record, Facet(body.facet), None, position, lookup)
-    if record.kind == RUN_END and thread:
-        return [RunEnded(start=thread, position=position)]
+    if record.kind == RUN_END:
+        return _ended(record, position, lookup)
     return _conclusion(record, position, lookup)
 
 
@@ -166,6 +169,13 @@ def _definition(
         actor=record.thread,
         incumbent=effective,
     )
+
+
+def _ended(record: Record, position: int, lookup: Lookup) -> list[Change]:
+    """Return the end of a run; only who began it can end it, so that nobody ends the runs of others by a bundle."""
+    if record.thread is None or lookup.author_of(record.thread) != record.by:
+        return []
+    return [RunEnded(start=record.thread, position=position)]
 
 
 def _run(

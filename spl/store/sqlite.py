@@ -369,6 +369,12 @@ class SqliteTransaction(SqliteView, Appending):
         owner = self._value(query, (actor,))
         return None if owner is None else Did(owner)
 
+    def author_of(self, record: RecordId) -> Did | None:
+        """Return the author of a record."""
+        query = "SELECT t.text FROM entries e JOIN terms t ON t.no = e.author WHERE e.id = ?"
+        author = self._value(query, (record,))
+        return None if author is None else Did(author)
+
     def incumbent(self, actor: RecordId) -> RecordId | None:
         """Return the definition installed for an actor."""
         query = (
