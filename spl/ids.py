@@ -78,6 +78,7 @@ def did_key(public: bytes) -> Did:
     return Did(_DID_KEY + "z" + "".join(reversed(digits)))
 
 
+@lru_cache(maxsize=1024)  # and its key for each signature
 def public_key(did: Did) -> bytes:
     """Return the 32-byte Ed25519 public key that a `did:key` names.
 

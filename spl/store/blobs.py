@@ -107,7 +107,7 @@ class BlobStore:
             StorageError: It could not be read.
         """
         try:
-            descriptor = os.open(self._path(blob), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(self._path(blob), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             raise DamagedError(f"the blob {blob.hex()} is missing") from None
         except OSError as error:
@@ -146,6 +146,8 @@ class BlobStore:
     def _make_parent(self, path: Path) -> None:
         if path.parent not in self._durable:
             make_directory(path.parent)
+            if path.parent.is_symlink():
+                raise StorageError(f"{path.parent} is a symbolic link; a home holds its own files")
             self._durable.add(path.parent)
 
     def _path(self, blob: BlobId) -> Path:

@@ -132,16 +132,18 @@ class KeyStore:
         from nacl.signing import SigningKey  # noqa: PLC0415
 
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise KeyAccessError(f"cannot read the key {path}: {error.strerror}") from error
-        with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(file.fileno())
+        try:
+            found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_mode & _OTHERS or found.st_uid != os.geteuid():
                 raise KeyAccessError(
                     f"the key {path} must be a file that only you can read", hint=f"chmod 600 {path}"
                 )
-            text = file.read(2 * _SEED_BYTES + 2)
+            text = os.read(descriptor, 2 * _SEED_BYTES + 2)
+        finally:
+            os.close(descriptor)
         try:
             return SigningKey(bytes.fromhex(text.decode("ascii")))
         except ValueError as error:

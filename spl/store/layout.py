@@ -88,14 +88,40 @@ def check(root: Path) -> Layout:
         text = layout.format.read_text("utf-8", errors="replace").strip() if exists(root) else ""
         if text != FORMAT:
             raise StorageError(f"{root} is not a home of this version of spl", hint="spl init makes one")
-        for path in (root, layout.log, layout.blobs, layout.keys, layout.tmp):
-            found = path.lstat()
-            if stat.S_ISLNK(found.st_mode) and path is not root:
-                raise StorageError(f"{path} is a symbolic link; a home holds its own files")
-            if path.stat().st_uid != os.geteuid():
-                raise StorageError(f"{path} belongs to another user")
+        for path in (
+            root,
+            layout.blobs,
+            layout.keys,
+            layout.tmp,
+            layout.log,
+            layout.format,
+            layout.lock,
+            layout.head,
+        ):
+            _check_path(path, root, optional=path in (layout.lock, layout.head))
         _refuse_network(root)
     return layout
+
+
+def _check_path(path: Path, root: Path, *, optional: bool) -> None:
+    """Refuse a part of a home that leads elsewhere, is somebody else's, or that anybody may change."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        if optional:
+            return
+        raise
+    if stat.S_ISLNK(found.st_mode):
+        if path is not root:
+            raise StorageError(f"{path} is a symbolic link; a home holds its own files")
+        found = path.stat()
+    directory = path in (root, root / "blobs", root / "keys", root / "tmp")
+    if not (stat.S_ISDIR if directory else stat.S_ISREG)(found.st_mode):
+        raise StorageError(f"{path} is not a {'directory' if directory else 'file'}")
+    if found.st_uid != os.geteuid():
+        raise StorageError(f"{path} belongs to another user")
+    if found.st_mode & stat.S_IWOTH:
+        raise StorageError(f"{path} can be changed by anybody", hint=f"chmod o-w {path}")
 
 
 def make(root: Path, furnish: Callable[[Layout], object]) -> Layout:
@@ -131,6 +157,7 @@ def make(root: Path, furnish: Callable[[Layout], object]) -> Layout:
         with write_lock(layout.lock):
             if exists(root):
                 return check(root)
+            _refuse_to_replace(layout)
             for path in (layout.tmp, layout.blobs, layout.keys):
                 make_directory(path)
             for path in (root / "log.db-journal", layout.log):  # of a first attempt that a crash cut short
@@ -145,6 +172,27 @@ def make(root: Path, furnish: Callable[[Layout], object]) -> Layout:
             with new_file(layout.tmp, layout.format) as file:
                 file.write(FORMAT.encode() + b"\n")
     return layout
+
+
+def _refuse_to_replace(layout: Layout) -> None:
+    """Return when what stands in a directory is at most what a first attempt left behind, which has no records.
+
+    Raises:
+        StorageError: It holds a log with records, or one that cannot be read: a home whose file `format` was lost.
+    """
+    if layout.format.is_symlink() or layout.format.exists():
+        raise StorageError(f"{layout.format} is not a file")
+    if not layout.log.exists() or layout.log.stat().st_size == 0:
+        return
+    try:
+        records = schema.count_entries(layout.log)
+    except sqlite3.Error as error:
+        raise StorageError(f"{layout.log} is there and cannot be read: {error}") from error
+    if records:
+        raise StorageError(
+            f"{layout.log} holds {records} records, and the file {layout.format} is missing",
+            hint=f"it must hold the line {FORMAT!r}",
+        )
 
 
 def _refuse_network(root: Path) -> None:

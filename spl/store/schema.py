@@ -174,6 +174,22 @@ def make_derived(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT OR REPLACE INTO meta VALUES ('derived', ?)", (str(DERIVED),))
 
 
+def count_entries(path: Path) -> int:
+    """Return how many entries a database holds; none when it is not a log yet.
+
+    Raises:
+        sqlite3.Error: It cannot be read.
+    """
+    connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, isolation_level=None)
+    try:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'entries'").fetchone():
+            return 0
+        count: int = connection.execute("SELECT count(*) FROM entries").fetchone()[0]
+    finally:
+        connection.close()
+    return count
+
+
 def create(path: Path) -> None:
     """Make an empty log at a path where there is none.
 

@@ -281,7 +281,7 @@ class SqliteTransaction(SqliteView, Appending):
         """Take the content of a record away; its leaf and what `remains` keeps stay."""
         record = self._record(record_id)
         assert record is not None  # noqa: S101 - the caller has looked
-        # Freed pages are overwritten; the journal cannot be, but its name is gone with the commit.
+        # Freed pages are overwritten; the commit cuts the journal to nothing.
         self._connection.execute("PRAGMA secure_delete=ON")
         row = (self._position(record_id), redaction, encode_remains(remains_of(record)))
         self._connection.execute("INSERT INTO withdrawals VALUES (?, ?, ?)", row)
