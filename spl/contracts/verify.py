@@ -10,8 +10,8 @@ class Finding(Part, frozen=True):
     """A fault, or a notice of something legal but notable.
 
     Attributes:
-        check: What was looked at: id, encoding, schema, signature, position, reference, blob, leaf, tree, projection,
-            database.
+        check: What was looked at: id, encoding, schema, signature, position, column, reference, blob, leaf, tree, head,
+            withdrawal, projection, database, score; for notices also run and definition.
         message: What is wrong.
         position: Where in the log; absent for blobs and projections.
         id: The record's or blob's id in hexadecimal digits.
@@ -24,7 +24,15 @@ class Finding(Part, frozen=True):
 
 
 class VerifyDocument(Document, frozen=True, tag="spl.verify.v1"):
-    """Everything that was found; `clean` only when signatures were checked too."""
+    """Everything that was found.
+
+    Attributes:
+        clean: No fault, and signatures were checked too.
+        since: How many entries an earlier verification vouches for; those, their blobs and the projections were not
+            looked at again.
+        faults_omitted: How many faults there are beyond those listed.
+        notices_omitted: How many notices there are beyond those listed.
+    """
 
     ok: bool
     clean: bool
@@ -34,3 +42,6 @@ class VerifyDocument(Document, frozen=True, tag="spl.verify.v1"):
     blobs_checked: int
     faults: list[Finding]
     notices: list[Finding]
+    since: int | None = None
+    faults_omitted: int = 0
+    notices_omitted: int = 0

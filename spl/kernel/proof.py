@@ -122,18 +122,18 @@ class _Signer:
     def last_covering(self, size: int) -> CheckpointDocument | None:
         """Return the last checkpoint when it has at least this size and the log extends it."""
         last = head.load(self._layout.head, self.key)
-        if last is None or last[0].size < size or self._gap(last[0]) is not None:
+        if last is None or last[0].size < size or head.gap(self.log, last[0]) is not None:
             return None
         return self._signed(*last, now=False)
 
     def checkpoint(self, tx: SqliteTransaction, *, accept_split_view: bool) -> CheckpointDocument:
         """Return the last checkpoint when it is that of the log now, else sign the log now; under the write lock."""
-        last = self._last(tx, accept_split_view=accept_split_view)
+        last = self._last(accept_split_view=accept_split_view)
         current = note.Checkpoint(self.key.name, tx.size(), tree.root(self.log.subtrees()))
         if last is not None:
             if last[0] == current:
                 return self._signed(*last, now=False)
-            gap = self._gap(last[0])
+            gap = head.gap(self.log, last[0])
             if gap is not None and not accept_split_view:
                 raise _refusal(gap)
         text = note.sign_note(
@@ -145,26 +145,16 @@ class _Signer:
         head.save(self._layout.head, self._layout.tmp, text)
         return self._signed(current, text, now=True)
 
-    def _last(self, tx: SqliteTransaction, *, accept_split_view: bool) -> tuple[note.Checkpoint, str] | None:
+    def _last(self, *, accept_split_view: bool) -> tuple[note.Checkpoint, str] | None:
         try:
             last = head.load(self._layout.head, self.key)
         except DamagedError:
             if accept_split_view:
                 return None
             raise
-        if last is None and tx.has_signed() and not accept_split_view:
+        if last is None and self.log.has_signed() and not accept_split_view:
             raise _refusal(f"{self._layout.head} is missing, and this log has signed checkpoints before")
         return last
-
-    def _gap(self, last: note.Checkpoint) -> str | None:
-        """Return why the log does not extend a checkpoint, or None when it is proved that it does."""
-        size = self.log.size()
-        if last.size > size:
-            return f"the log has {size} entries, and a checkpoint of {last.size} was signed"
-        path = proofs.consistency(last.size, size, self.log.subtree)
-        if not proofs.extends(last.size, last.root, size, tree.root(self.log.subtrees()), path):
-            return f"the first {last.size} entries of the log are not those of the checkpoint that was signed last"
-        return None
 
     def _signed(self, found: note.Checkpoint, text: str, *, now: bool) -> CheckpointDocument:
         return CheckpointDocument(

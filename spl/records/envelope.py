@@ -18,7 +18,7 @@ from spl.codec import canonical, digest
 from spl.errors import EncodingError, InvalidIdError, ReservedKindError, SchemaError, schema_error
 from spl.ids import BlobId, Did, RecordId, parse_did
 from spl.records.definitions import MAX_LONG_TEXT_BYTES, Body, Definition
-from spl.records.problems import problems
+from spl.records.problems import has_null, problems
 from spl.records.registry import KIND_OF_BODY, KINDS, Kind
 from spl.records.runs import MAX_LIST_BYTES, RunEnd
 from spl.records.wire import from_map, to_map
@@ -195,15 +195,20 @@ def check_encoded(data: bytes) -> Record:
 
 
 def _checked(value: canonical.Value, data: bytes, *, foreign: bool) -> Record:
-    found = list(problems(value, Envelope))
-    if found:
+    whole = not has_null(value)  # then what msgspec converts has no problem of shape, and need not be walked
+    try:
+        record = _record(value, data, None)
+    except SchemaError:
+        raise schema_error("record", list(problems(value, Envelope))) from None
+    if not whole and (found := list(problems(value, Envelope))):
         raise schema_error("record", found)
-    record = _record(value, data, None)
     if record.opaque and record.kind not in KINDS and not foreign:
         raise ReservedKindError(f"{record.kind}: {record.opaque}", hint="spl kinds lists the kinds of core.")
     found = list(_envelope_problems(record, value))
     if not (record.opaque and foreign):
-        found += _kind_problems(record, value)
+        found += _kind_problems(record, value, whole=whole)
+        if record.opaque is None and record.kind in KINDS:
+            found += _rule_problems(record, KINDS[record.kind], len(data))
     if found:
         raise schema_error(f"{record.kind} record", found)
     return record
@@ -258,14 +263,14 @@ def _envelope_problems(record: Record, value: canonical.Value) -> Iterator[tuple
             yield f"$.{optional}", "is empty; leave it out"
 
 
-def _kind_problems(record: Record, value: canonical.Value) -> list[tuple[str, str]]:
+def _kind_problems(record: Record, value: canonical.Value, *, whole: bool) -> list[tuple[str, str]]:
     kind = KINDS.get(record.kind)
     if kind is None:
         return []
     assert isinstance(value, dict)  # noqa: S101 - `problems` has seen it
-    found = [*_place_problems(record, kind, value), *problems(value["body"], kind.body, "$.body")]
-    if record.opaque is None:
-        found += _rule_problems(record, kind)
+    found = list(_place_problems(record, kind, value))
+    if record.opaque or not whole:
+        found += problems(value["body"], kind.body, "$.body")
     return found
 
 
@@ -299,7 +304,7 @@ def _long_text_problems(record: Record, field: str) -> Iterator[tuple[str, str]]
             yield f"$.body.{field}", f"text of at most {MAX_LONG_TEXT_BYTES} bytes stands in the body"
 
 
-def _rule_problems(record: Record, kind: Kind) -> Iterator[tuple[str, str]]:
+def _rule_problems(record: Record, kind: Kind, size: int) -> Iterator[tuple[str, str]]:
     for field in kind.long_texts:
         yield from _long_text_problems(record, field)
     body = record.body
@@ -312,7 +317,11 @@ def _rule_problems(record: Record, kind: Kind) -> Iterator[tuple[str, str]]:
     elif isinstance(body, RunEnd):
         for field in ("results", "changed_files", "usage"):
             items = getattr(body, field)
-            if items and len(canonical.encode(to_map(body)[field])) > MAX_LIST_BYTES:
+            if (
+                size > MAX_LIST_BYTES
+                and items
+                and len(canonical.encode(to_map(body)[field])) > MAX_LIST_BYTES
+            ):
                 yield f"$.body.{field}", f"a list of more than {MAX_LIST_BYTES} bytes belongs in a blob"
         pairs = [(result.kind, result.id) for result in body.results or ()]
         if len(set(pairs)) != len(pairs):

@@ -6,7 +6,7 @@ msgspec stops at the first problem. This walk follows the same types, so that th
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any, NewType, Union, get_args, get_origin
 
@@ -25,17 +25,25 @@ def problems(value: object, kind: object, path: str = "$") -> Iterator[Problem]:
         kind: A Struct, or any other type that msgspec converts to.
         path: The path of `value` itself.
     """
-    if _has_null(value) or next(_conversion(value, kind, path), None):
+    if has_null(value) or next(_conversion(value, kind, path), None):
         yield from _walk(value, kind, path)
 
 
-def _has_null(value: object) -> bool:
+def has_null(value: object) -> bool:
     """Say whether a null stands anywhere: msgspec would read it as an absent field."""
-    if isinstance(value, dict):
-        return any(map(_has_null, value.values()))
-    if isinstance(value, list):
-        return any(map(_has_null, value))
-    return value is None
+    if value is None:
+        return True
+    if type(value) is dict:
+        items: Iterable[object] = value.values()
+    elif type(value) is list:
+        items = value
+    else:
+        return False
+    for item in items:
+        kind = type(item)
+        if item is None or ((kind is dict or kind is list) and has_null(item)):
+            return True
+    return False
 
 
 def _walk(value: object, kind: object, path: str) -> Iterator[Problem]:

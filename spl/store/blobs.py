@@ -36,7 +36,7 @@ class BlobStore:
     """
 
     def __init__(self, root: Path, tmp: Path) -> None:
-        self._root = root
+        self.root = root
         self._tmp = tmp
         self._durable: set[Path] = set()  # directories whose own name has been synced; they are never removed
 
@@ -134,7 +134,7 @@ class BlobStore:
 
     def ids(self) -> Iterator[BlobId]:
         """Yield the id of every blob on disk, in order of the ids."""
-        for directory in sorted(self._root.iterdir()):
+        for directory in sorted(self.root.iterdir()):
             for path in sorted(directory.iterdir()) if directory.is_dir() else ():
                 if len(path.name) == _HEX_DIGITS:
                     yield BlobId(bytes.fromhex(path.name))
@@ -152,7 +152,7 @@ class BlobStore:
 
     def _path(self, blob: BlobId) -> Path:
         name = blob.hex()
-        return self._root / name[:2] / name
+        return self.root / name[:2] / name
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:

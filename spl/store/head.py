@@ -13,8 +13,9 @@ from typing import Final
 
 from spl.errors import DamagedError, InputError
 from spl.ids import Did, public_key
-from spl.store import note
+from spl.store import note, proofs, tree
 from spl.store.durable import replace_file, storage_errors
+from spl.store.sqlite import SqliteLog
 
 FORMAT: Final = "spl-head 1"
 ORIGIN: Final = "spl/"
@@ -70,6 +71,23 @@ def save(path: Path, tmp: Path, text: str) -> None:
     """
     with storage_errors(f"cannot write {path}"):
         replace_file(tmp, path, json.dumps({"format": FORMAT, "note": text}).encode() + b"\n")
+
+
+def gap(log: SqliteLog, last: note.Checkpoint) -> str | None:
+    """Return why a log does not extend a checkpoint, or None when it is proved that it does.
+
+    Raises:
+        DamagedError: The stored tree is not whole.
+    """
+    size = log.size()
+    if last.size > size:
+        return f"the log has {size} entries, and a checkpoint of {last.size} was signed"
+    path = proofs.consistency(last.size, size, log.subtree)
+    if not proofs.extends(last.size, last.root, size, tree.root(log.subtrees()), path):
+        return (
+            f"the first {last.size} entries of the log are not those of the checkpoint that was signed last"
+        )
+    return None
 
 
 def _damaged(path: Path, why: str) -> DamagedError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from spl.ids import Did, did_key, public_key
 from spl.store.durable import new_file, storage_errors
 
 if TYPE_CHECKING:
-    from nacl.signing import SigningKey
+    from nacl.signing import SigningKey, VerifyKey
 
 PAYLOAD_TYPE: Final = b"application/vnd.spl.record.v1+cbor"
 SIGNATURE_BYTES: Final = 64
@@ -45,12 +46,18 @@ def check_signature(by: Did, record: bytes, signature: bytes) -> None:
     if len(signature) != SIGNATURE_BYTES:
         raise SignatureError(f"a record by {by} must be signed")
     from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - loaded only where a signature is checked
-    from nacl.signing import VerifyKey  # noqa: PLC0415
 
     try:
-        VerifyKey(public_key(by)).verify(signed_bytes(record), signature)
+        _verify_key(by).verify(signed_bytes(record), signature)
     except BadSignatureError as error:
         raise SignatureError(f"the signature of a record by {by} is wrong") from error
+
+
+@lru_cache(maxsize=1024)  # a log has few authors, and a DID takes as long to read as a signature to check
+def _verify_key(by: Did) -> VerifyKey:
+    from nacl.signing import VerifyKey  # noqa: PLC0415 - as above
+
+    return VerifyKey(public_key(by))
 
 
 class KeyStore:

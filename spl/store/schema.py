@@ -190,6 +190,17 @@ def count_entries(path: Path) -> int:
     return count
 
 
+def make_shadow(connection: sqlite3.Connection) -> None:
+    """Make empty projections, and a copy of the terms, as temporary tables that hide those of the database."""
+    connection.execute("CREATE TEMP TABLE terms (no INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT")
+    connection.execute("INSERT INTO temp.terms SELECT * FROM main.terms")
+    for statement in map(str.strip, PROJECTIONS.split(";")):
+        if statement.startswith("CREATE TABLE p_"):
+            connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
+        elif "INDEX p_" in statement:
+            connection.execute(statement.replace("INDEX p_", "INDEX temp.p_", 1))
+
+
 def create(path: Path) -> None:
     """Make an empty log at a path where there is none.
 

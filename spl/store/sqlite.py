@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from spl.errors import SplError, UnconfirmedError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.envelope import Record, read_record
+from spl.records.registry import RUN_END
 from spl.store import projections, schema, subtrees, tree
 from spl.store.appending import Appending
 from spl.store.lock import write_lock
@@ -20,6 +20,10 @@ from spl.store.remains import encode_remains, remains_of
 from spl.store.sqlite_view import SqliteView
 
 T = TypeVar("T")
+
+_RefRow: TypeAlias = tuple[int | None, int, int]
+_INSERT_REF: Final = "INSERT OR IGNORE INTO p_refs VALUES (?, ?, ?)"
+_DERIVED_AT_ONCE: Final = 500
 
 
 class SqliteLog(SqliteView):
@@ -41,12 +45,16 @@ class SqliteLog(SqliteView):
     ) -> None:
         super().__init__(schema.connect(path))
         self._subtree = subtrees.reader(self._connection)
-        self._path = path
+        self.path = path
         self._lock = lock
         self.stamp = stamp
         self.operator = operator
         self.has_blob = has_blob
-        if schema.derived_version(self._connection) != schema.DERIVED:
+        try:
+            version = schema.derived_version(self._connection)
+        except sqlite3.DatabaseError as error:
+            raise schema.storage_error(f"cannot open {path}", error) from error
+        if version != schema.DERIVED:
             self.transact(SqliteTransaction.upgrade)
 
     def transact(self, function: Callable[[SqliteTransaction], T]) -> T:
@@ -84,7 +92,7 @@ class SqliteLog(SqliteView):
         self._connection.close()
         failed = schema.storage_error("nothing was written", error)
         try:
-            self._connection = schema.connect(self._path)
+            self._connection = schema.connect(self.path)
             self._subtree = subtrees.reader(self._connection)
             size = self.size()
         except (SplError, sqlite3.DatabaseError):
@@ -123,36 +131,24 @@ class SqliteLog(SqliteView):
         """
         self.transact(SqliteTransaction.make_derived)
 
-    def rebuilt(self, look: Callable[[], T]) -> T:
-        """Return what `look` sees while the projections are derived anew; nothing is kept.
+    def has_signed(self) -> bool:
+        """Say whether this log has ever signed a checkpoint."""
+        return self._value("SELECT 1 FROM meta WHERE name = 'signed'") is not None
 
-        Raises:
-            LockTimeoutError, StorageError: The lock or the disk did not let it.
-        """
-        seen: list[T] = []
-
-        def rebuild(transaction: SqliteTransaction) -> None:
-            transaction.derive_anew()
-            seen.append(look())
-            raise _RollBackError
-
-        with suppress(_RollBackError):
-            self.transact(rebuild)
-        return seen[0]
-
-    def rows_of(self, table: str) -> Iterator[tuple[object, ...]]:
-        """Yield the rows of a projection, in order of its first columns."""
-        return self._connection.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3")  # noqa: S608
+    def second_ends(self) -> Iterator[tuple[int, RecordId]]:
+        """Yield position and id of the ends of runs that had an end already."""
+        query = (
+            "SELECT e.position, e.id FROM entries e JOIN p_runs r ON r.position = e.thread "
+            "WHERE e.kind = (SELECT no FROM terms WHERE text = ?) AND r.ended IS NOT e.position ORDER BY e.position"
+        )
+        for position, record_id in self._connection.execute(query, (RUN_END,)):
+            yield position, RecordId(record_id)
 
     def emptied(self) -> Iterator[Entry]:
         """Yield the entries whose record is gone, in log order."""
         query = "SELECT position FROM entries WHERE record IS NULL ORDER BY position"
         for (position,) in self._connection.execute(query):
             yield from self.at([position])
-
-    def integrity(self) -> list[str]:
-        """Return what SQLite itself finds wrong with the database, at most ten findings."""
-        return [row[0] for row in self._rows("PRAGMA integrity_check(10)") if row[0] != "ok"]
 
     def scrub(self) -> None:
         """Write the database anew, so that no page of it holds what was withdrawn.
@@ -178,10 +174,6 @@ class SqliteLog(SqliteView):
         except sqlite3.Error:
             # The journal rolls it back when the database is next opened.
             self._connection.close()
-
-
-class _RollBackError(Exception):
-    """Ends a transaction that was only meant to look."""
 
 
 class SqliteTransaction(SqliteView, Appending):
@@ -220,6 +212,7 @@ class SqliteTransaction(SqliteView, Appending):
                 entry.leaf,
             ),
         )
+        self._connection.executemany(_INSERT_REF, self._ref_rows(record, entry.position))
         self._project(record, entry.position)
         completed = tree.extend(self._subtrees, self._size, entry.leaf)
         self._size += 1
@@ -241,14 +234,9 @@ class SqliteTransaction(SqliteView, Appending):
             "INSERT INTO tree VALUES (?, ?)", zip(levels, self._subtrees, strict=True)
         )
 
-    def has_signed(self) -> bool:
-        """Say whether this log has ever signed a checkpoint."""
-        return self._value("SELECT 1 FROM meta WHERE name = 'signed'") is not None
-
     def note_signing(self) -> None:
         """Note that this log signs a checkpoint: from then on, a missing last one is noticed."""
-        if not self.has_signed():
-            self._connection.execute("INSERT INTO meta VALUES ('signed', '1')")
+        self._connection.execute("INSERT OR IGNORE INTO meta VALUES ('signed', '1')")
 
     def upgrade(self) -> None:
         """Bring what is derived to this version, unless another process just did."""
@@ -267,15 +255,21 @@ class SqliteTransaction(SqliteView, Appending):
             cache.cache_clear()
         for table in schema.PROJECTION_TABLES:
             self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant name
-        low = 0
-        while rows := self._rows(
-            "SELECT position, id, record FROM entries WHERE position >= ? ORDER BY position LIMIT 500", (low,)
-        ):
-            for position, record_id, data in rows:
+        self.derive(0, self._size)
+
+    def derive(self, start: int, stop: int) -> None:
+        """Derive the projections of a range of entries; those before are derived already."""
+        query = (
+            "SELECT position, id, record FROM entries WHERE position >= ? AND position < ? ORDER BY position"
+        )
+        for low in range(start, stop, _DERIVED_AT_ONCE):
+            refs: list[_RefRow] = []
+            for position, record_id, data in self._rows(query, (low, min(low + _DERIVED_AT_ONCE, stop))):
                 record = self._record(RecordId(record_id)) if data is None else read_record(data, record_id)
                 if record is not None:
+                    refs += self._ref_rows(record, position)
                     self._project(record, position)
-            low = rows[-1][0] + 1
+            self._connection.executemany(_INSERT_REF, refs)
 
     def withdraw(self, record_id: RecordId, redaction: int) -> None:
         """Take the content of a record away; its leaf and what `remains` keeps stay."""
@@ -288,11 +282,14 @@ class SqliteTransaction(SqliteView, Appending):
         self._connection.execute("UPDATE entries SET record = NULL WHERE id = ?", (record_id,))
         self.derive_anew()
 
+    def _ref_rows(self, record: Record, position: int) -> list[_RefRow]:
+        return [
+            (self._known(target), self._known_term(role), position)
+            for role, targets in record.refs.items()
+            for target in targets
+        ]
+
     def _project(self, record: Record, position: int) -> None:
-        for role, targets in record.refs.items():
-            for target in targets:
-                row = (self._known(target), self._known_term(role), position)
-                self._connection.execute("INSERT OR IGNORE INTO p_refs VALUES (?, ?, ?)", row)
         for change in projections.changes(record, position, self._log.operator, self):
             self._apply(change)
 
@@ -352,8 +349,11 @@ class SqliteTransaction(SqliteView, Appending):
         return position
 
     def _intern_term(self, text: str) -> int:
-        self._connection.execute("INSERT OR IGNORE INTO terms (text) VALUES (?)", (text,))
-        number: int = self._value("SELECT no FROM terms WHERE text = ?", (text,))
+        query = "SELECT no FROM terms WHERE text = ?"
+        number: int | None = self._value(query, (text,))
+        if number is None:
+            self._connection.execute("INSERT INTO terms (text) VALUES (?)", (text,))
+            number = self._intern_term(text)
         return number
 
     def _intern_hash(self, value: bytes) -> int:

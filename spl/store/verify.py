@@ -1,234 +1,310 @@
-"""Verification: every entry read again, in bounded memory, and everything that is wrong reported."""
+"""Verification: everything that a home holds read again, in bounded memory, and everything that is wrong reported.
+
+The entries are checked in ranges, each by itself, so that the ranges can be spread over processes. Here they come back
+in order: their leaves make the tree, and the projections are derived a second time beside the workers.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Container, Iterable, Iterator
+from pathlib import Path
+from typing import Final, Protocol
 
-from spl.codec import digest
+from msgspec import Struct
+
 from spl.contracts.verify import Finding, VerifyDocument
-from spl.errors import DamagedError, SplError, StorageError
-from spl.ids import BlobId, Digest, RecordId
-from spl.records.envelope import Record, check_record
-from spl.store import schema, subtrees, tree
+from spl.errors import DamagedError, SplError
+from spl.ids import BlobId, Digest
+from spl.store import head, note, proofs, subtrees, tree
 from spl.store.blobs import BlobStore
-from spl.store.keys import check_signature
-from spl.store.log import Entry, Selection
+from spl.store.check import Blobs, Checker, Entries, Integrity, Job, Named, Report, Task
+from spl.store.shadow import Shadow
 from spl.store.sqlite import SqliteLog
 from spl.store.withdrawals import withdrawal_faults, withdrawal_notices
 
-_PROGRESS_EVERY: Final = 1000
+RANGE: Final = 1024
+MAX_FINDINGS: Final = 10_000
+_BLOBS_AT_ONCE: Final = 64
+
+
+class Spread(Protocol):
+    """Carries out tasks, perhaps in several processes, and yields their reports in the order of the tasks."""
+
+    def __call__(self, job: Job, tasks: Iterable[Task]) -> Iterator[Report]:
+        """Yield a report for each task."""
+
+
+def in_this_process(job: Job, tasks: Iterable[Task]) -> Iterator[Report]:
+    """Carry out tasks one after the other."""
+    checker = Checker(job)
+    try:
+        yield from map(checker, tasks)
+    finally:
+        checker.close()
+
+
+class Verified(Struct, frozen=True):
+    """How far an earlier verification found everything in order."""
+
+    size: int
+    root: Digest
+
+
+class Home(Struct, frozen=True):
+    """What is verified.
+
+    Attributes:
+        log: The log.
+        blobs: Its blobs.
+        head: The file of the last signed checkpoint.
+        key: Whose checkpoints they are.
+    """
+
+    log: SqliteLog
+    blobs: BlobStore
+    head: Path
+    key: note.VerifierKey
 
 
 def verify(
-    log: SqliteLog,
-    blobs: BlobStore,
+    home: Home,
     *,
     signatures: bool = True,
+    since: Verified | None = None,
+    spread: Spread = in_this_process,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> VerifyDocument:
-    """Return every fault of a log and its blobs.
+    """Return every fault of a home; nothing is written to it.
 
     Args:
-        log: The log.
-        blobs: Its blobs.
+        home: The home.
         signatures: Whether to check them; without, the verification never counts as clean.
+        since: Check only what is newer, and neither older blobs nor the projections.
+        spread: Carries out the tasks.
         progress: Called with entries done and in all.
     """
-    state = _Verification(log, blobs, signatures=signatures)
-    size = log.size()
+    state = _Verification(home, signatures=signatures, since=since)
     try:
-        for done, entry in enumerate(log.scan(Selection(stop=size))):
-            state.entry(entry)
-            if done % _PROGRESS_EVERY == 0:
-                progress(done, size)
-    except sqlite3.DatabaseError as error:
-        state.stopped(error)
-    progress(size, size)
-    return state.document(size)
+        state.entries(spread, progress)
+        state.blobs(spread)
+        state.rest()
+        return state.document()
+    finally:
+        state.close()
+
+
+class _Findings:
+    """Findings, of which the first are kept and the others counted: a log of faults does not fill the memory."""
+
+    def __init__(self) -> None:
+        self.kept: list[Finding] = []
+        self.omitted = 0
+
+    def add(self, found: Iterable[Finding]) -> None:
+        for finding in found:
+            if len(self.kept) < MAX_FINDINGS:
+                self.kept.append(finding)
+            else:
+                self.omitted += 1
+
+
+class _NamedBlobs(Container[BlobId]):
+    """The blobs that records name, on disk in a database that goes with its connection."""
+
+    def __init__(self) -> None:
+        self._connection = sqlite3.connect("", isolation_level=None)
+        self._connection.execute(
+            "CREATE TABLE named (blob BLOB, size INTEGER, position INTEGER, PRIMARY KEY (blob, size)) WITHOUT ROWID"
+        )
+        self._connection.execute("BEGIN")
+
+    def add(self, named: Iterable[Named]) -> None:
+        # A size that is not said is -1 here: NULL has no place in a key.
+        rows = [(item.blob, -1 if item.size is None else item.size, item.position) for item in named]
+        self._connection.executemany("INSERT OR IGNORE INTO named VALUES (?, ?, ?)", rows)
+
+    def __contains__(self, blob: object) -> bool:
+        query = "SELECT 1 FROM named WHERE blob = ? LIMIT 1"
+        return self._connection.execute(query, (blob,)).fetchone() is not None
+
+    def __iter__(self) -> Iterator[Named]:
+        """Yield each blob with each size that is said of it, and where that first stands."""
+        for blob, size, position in self._connection.execute("SELECT * FROM named ORDER BY blob, size DESC"):
+            yield Named(BlobId(blob), None if size < 0 else size, position)
+
+    def count(self) -> int:
+        count: int = self._connection.execute("SELECT count(DISTINCT blob) FROM named").fetchone()[0]
+        return count
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 class _Verification:
-    def __init__(self, log: SqliteLog, blobs: BlobStore, *, signatures: bool) -> None:
-        self._log, self._blobs, self._signatures = log, blobs, signatures
-        self._faults: list[Finding] = []
-        self._notices: list[Finding] = []
-        self._subtrees: list[Digest] = []
-        self._next = 0
-        self._complete = True
-        self._leaves = 0
-        self._named: set[BlobId] = set()
+    def __init__(self, home: Home, *, signatures: bool, since: Verified | None) -> None:
+        self._home, self._log, self._since = home, home.log, since
+        self._signatures, self._complete = signatures, True
+        self._size = self._log.size()
+        self._start = 0 if since is None else min(since.size, self._size)
+        self._job = Job(str(self._log.path), str(home.blobs.root), self._log.operator, signatures)
+        self._faults, self._notices = _Findings(), _Findings()
+        self._named = _NamedBlobs()
+        self._shadow = Shadow(self._log) if since is None else None
+        self._subtrees = self._trusted()
+        self._leaves = self._start
 
-    def _fault(self, check: str, message: str, entry: Entry) -> None:
-        self._faults.append(Finding(check=check, message=message, position=entry.position, id=entry.id.hex()))
+    def close(self) -> None:
+        """Drop what was made on the way."""
+        self._named.close()
+        if self._shadow is not None:
+            self._shadow.close()
 
-    def stopped(self, error: sqlite3.DatabaseError) -> None:
-        """Note that the entries could not be read to their end."""
-        finding = Finding(check="database", message=f"cannot be read on: {error}", position=self._next)
-        self._faults.append(finding)
+    def _fault(self, check: str, message: str) -> None:
+        self._faults.add([Finding(check=check, message=message)])
 
-    def entry(self, entry: Entry) -> None:
-        """Check one entry; they come in order."""
-        if entry.position != self._next:
-            self._fault("position", f"expected position {self._next}", entry)
-        self._next = entry.position + 1
-        completed = tree.extend(self._subtrees, self._leaves, entry.leaf)
-        self._leaves += 1
-        self._stored(completed)
-        if entry.record is None:
-            withdrawn = Finding(
-                check="withdrawal", message="withdrawn", position=entry.position, id=entry.id.hex()
-            )
-            self._notices.append(withdrawn)
-            return
-        if tree.entry_leaf(entry.record, entry.signature) != entry.leaf:
-            self._fault("leaf", "the leaf is not the hash of the entry", entry)
-        if digest.record_id(entry.record) != entry.id:
-            self._fault("id", "the id is not the hash of the record", entry)
+    def _trusted(self) -> list[Digest]:
+        """Return the compact range of what was verified before, once it is known to be the same."""
+        if self._since is None:
+            return []
         try:
-            record = check_record(entry.record, foreign=True)
-        except SplError as error:
-            self._fault(error.code, error.message, entry)
-            return
-        if record.opaque:
-            self._notices.append(
-                Finding(check="schema", message=record.opaque, position=entry.position, id=entry.id.hex())
-            )
-        self._signature(entry, record)
-        self._references(entry, record)
+            root = proofs.range_root(0, self._start, self._log.subtree)
+            if (self._start, root) != (self._since.size, self._since.root):
+                self._fault("tree", f"the first {self._since.size} entries are not those that were verified")
+            return _compact_range(self._start, self._log.subtree)
+        except DamagedError as error:
+            self._fault("tree", error.message)
+            return []
+
+    def entries(self, spread: Spread, progress: Callable[[int, int], None]) -> None:
+        """Check every entry, and derive the projections."""
+        ranges = [Entries(low, min(low + RANGE, self._size)) for low in range(self._start, self._size, RANGE)]
+        tasks: list[Task] = [*([Integrity()] if self._since is None else []), *ranges]
+        progress(self._start, self._size)
+        for task, report in zip(tasks, spread(self._job, tasks), strict=True):
+            self._faults.add(report.faults)
+            self._notices.add(report.notices)
+            self._named.add(report.named)
+            for leaf in report.leaves:
+                completed = tree.extend(self._subtrees, self._leaves, Digest(leaf))
+                self._leaves += 1
+                if len(completed) > subtrees.STORED_LEVEL:
+                    self._stored(completed)
+            if isinstance(task, Entries):
+                if self._shadow is not None:
+                    self._shadow.derive(task.low, task.high)
+                progress(task.high, self._size)
 
     def _stored(self, completed: list[Digest]) -> None:
         """Compare the stored subtrees that end here."""
         for level in range(subtrees.STORED_LEVEL, len(completed)):
             index = (self._leaves >> level) - 1
             try:
-                found = self._log.subtree(level, index)
+                same = self._log.subtree(level, index) == completed[level]
             except DamagedError as error:
-                self._faults.append(Finding(check="tree", message=error.message))
+                self._fault("tree", error.message)
             else:
-                if found != completed[level]:
-                    message = f"the stored subtree {index} of level {level} is not that of the entries"
-                    self._faults.append(Finding(check="tree", message=message))
+                if not same:
+                    self._fault(
+                        "tree", f"the stored subtree {index} of level {level} is not that of the entries"
+                    )
 
-    def _signature(self, entry: Entry, record: Record) -> None:
-        if not self._signatures:
-            return
-        assert entry.record is not None  # noqa: S101 - the caller has looked
+    def blobs(self, spread: Spread) -> None:
+        """Check every blob that a record names."""
+        for report in spread(self._job, _batches(self._named)):
+            self._faults.add(report.faults)
+
+    def rest(self) -> None:
+        """Check what stands beside the entries."""
         try:
-            check_signature(record.by, entry.record, entry.signature)
-        except SplError as error:
-            self._fault("signature", error.message, entry)
+            self._beside()
+            self._faults.add(withdrawal_faults(self._log))
+            if self._shadow is not None:
+                self._projections(self._shadow)
+                self._notices.add(withdrawal_notices(self._log, self._home.blobs, self._named))
+                self._notices.add(self._orphans())
+                self._notices.add(_second_ends(self._log))
+            self._notices.add(_open_runs(self._log))
+        except sqlite3.DatabaseError as error:
+            self._fault("database", f"cannot be read on: {error}")
 
-    def _references(self, entry: Entry, record: Record) -> None:
-        targets = [target for ids in record.refs.values() for target in ids]
-        for target in [record.thread, *targets] if record.thread else targets:
-            assert target is not None  # noqa: S101 - a thread that is there
-            found = self._log.get(RecordId(target))
-            if found is None or found.position >= entry.position:
-                self._fault("reference", f"{target.hex()} does not stand before it", entry)
-        for blob in record.blobs:
-            self._blob(blob.h, blob.n, entry)
-            if blob.r == "tree" and blob.h in self._blobs:
-                self._tree_files(blob.h, entry)
-
-    def _blob(self, blob: BlobId, size: int | None, entry: Entry) -> None:
-        if blob in self._named:
-            return
-        self._named.add(blob)
-        try:
-            found = len(self._blobs.get(blob))
-        except SplError as error:
-            self._fault("blob", error.message, entry)
+    def _projections(self, shadow: Shadow) -> None:
+        prevented = shadow.prevented()
+        if prevented is None:
+            self._faults.add(shadow.differences())
         else:
-            if size not in (None, found):
-                self._fault("blob", f"the blob {blob.hex()} has {found} bytes, not {size}", entry)
-
-    def _tree_files(self, manifest: BlobId, entry: Entry) -> None:
-        """Check the files of a fixture, which only its manifest names."""
-        try:
-            files = digest.decode_tree(self._blobs.get(manifest))
-        except SplError as error:
-            self._fault("blob", f"the fixture's manifest {manifest.hex()}: {error.message}", entry)
-            return
-        for file in files:
-            if file.blob is not None:
-                self._blob(file.blob, None, entry)
-
-    def document(self, size: int) -> VerifyDocument:
-        """Check what stands beside the entries, and return all findings."""
-        if self._log.subtrees() != self._subtrees:
-            self._faults.append(Finding(check="tree", message="the stored tree is not that of the entries"))
-        if self._log.stored_subtrees() != sum(size >> level for level in range(subtrees.STORED_LEVEL, 64)):
-            self._faults.append(
-                Finding(check="tree", message="there are more stored subtrees than entries make")
-            )
-        self._faults += withdrawal_faults(self._log)
-        self._notices += withdrawal_notices(self._log, self._blobs, self._named)
-        self._faults += _database_faults(self._log)
-        try:
-            self._faults += _projection_faults(self._log)
-        except StorageError as error:  # a full disk or a read-only medium is not damage
             self._complete = False
-            self._notices.append(Finding(check="projection", message=f"not checked: {error.message}"))
-        for blob in self._blobs.ids():
+            self._notices.add([Finding(check="projection", message=prevented)])
+
+    def _beside(self) -> None:
+        if self._log.subtrees() != self._subtrees:
+            self._fault("tree", "the stored tree is not that of the entries")
+        if self._log.stored_subtrees() != sum(
+            self._size >> level for level in range(subtrees.STORED_LEVEL, 64)
+        ):
+            self._fault("tree", "there are more stored subtrees than entries make")
+        try:
+            last = head.load(self._home.head, self._home.key)
+            why = None if last is None else head.gap(self._log, last[0])
+        except SplError as error:
+            why = error.message
+        else:
+            if last is None and self._log.has_signed():
+                why = f"{self._home.head} is missing, and this log has signed checkpoints"
+        if why is not None:
+            self._fault("head", why)
+
+    def _orphans(self) -> Iterator[Finding]:
+        """Yield the blobs that no record names: left by a crash between the blob and its record."""
+        for blob in self._home.blobs.ids():
             if blob not in self._named:
-                self._orphan(blob)
-        for row in self._log.open_runs():
-            finding = Finding(
-                check="run", message="open: it has no end", position=row.position, id=row.id.hex()
-            )
-            self._notices.append(finding)
+                yield Finding(check="blob", message="orphaned: no record names it", id=blob.hex())
+
+    def document(self) -> VerifyDocument:
+        """Return all that was found."""
+        faults, notices = self._faults, self._notices
         return VerifyDocument(
-            ok=not self._faults,
-            clean=not self._faults and self._signatures and self._complete,
-            size=size,
+            ok=not faults.kept,
+            clean=not faults.kept and self._signatures and self._complete,
+            size=self._size,
             root=tree.root(self._subtrees),
             signatures_checked=self._signatures,
-            blobs_checked=len(self._named),
-            faults=self._faults,
-            notices=self._notices,
+            blobs_checked=self._named.count(),
+            since=None if self._since is None else self._start,
+            faults=faults.kept,
+            notices=notices.kept,
+            faults_omitted=faults.omitted,
+            notices_omitted=notices.omitted,
         )
 
-    def _orphan(self, blob: BlobId) -> None:
-        """Note a blob that no record names: left by a crash between the blob and its record."""
-        self._notices.append(Finding(check="blob", message="orphaned: no record names it", id=blob.hex()))
+
+def _compact_range(size: int, subtree: proofs.Subtree) -> list[Digest]:
+    """Return the compact range of the first `size` leaves."""
+    found, low = [], 0
+    for level in reversed(range(size.bit_length())):
+        if size >> level & 1:
+            found.append(subtree(level, low >> level))
+            low += 1 << level
+    return found
 
 
-def _database_faults(log: SqliteLog) -> Iterator[Finding]:
-    try:
-        for message in log.integrity():
-            yield Finding(check="database", message=message)
-    except sqlite3.DatabaseError as error:
-        yield Finding(check="database", message=str(error))
+def _batches(named: Iterable[Named]) -> Iterator[Task]:
+    batch: list[Named] = []
+    for item in named:
+        batch.append(item)
+        if len(batch) == _BLOBS_AT_ONCE:
+            yield Blobs(batch)
+            batch = []
+    if batch:
+        yield Blobs(batch)
 
 
-def _projection_faults(log: SqliteLog) -> Iterator[Finding]:
-    """Derive the projections again in a transaction that is rolled back, and compare.
-
-    Raises:
-        StorageError: The home cannot be written.
-    """
-
-    def digests() -> dict[str, bytes]:
-        return {table: _table_digest(log, table) for table in schema.PROJECTION_TABLES if table != "p_hashes"}
-
-    try:
-        before = digests()
-        after = log.rebuilt(digests)
-    except StorageError:
-        raise
-    except (SplError, sqlite3.DatabaseError) as error:
-        yield Finding(check="projection", message=f"cannot be derived from the entries: {error}")
-        return
-    for table, rows in before.items():
-        if rows != after[table]:
-            yield Finding(check="projection", message=f"{table} is not what the entries say")
+def _open_runs(log: SqliteLog) -> Iterator[Finding]:
+    for row in log.open_runs():
+        yield Finding(check="run", message="open: it has no end", position=row.position, id=row.id.hex())
 
 
-def _table_digest(log: SqliteLog, table: str) -> bytes:
-    hasher = hashlib.sha256()
-    for row in log.rows_of(table):
-        hasher.update(repr(row).encode())
-    return hasher.digest()
+def _second_ends(log: SqliteLog) -> Iterator[Finding]:
+    for position, record_id in log.second_ends():
+        message = "a second end of its run, which arrived by import; the first counts"
+        yield Finding(check="run", message=message, position=position, id=record_id.hex())

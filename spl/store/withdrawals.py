@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from spl.contracts.verify import Finding
 from spl.errors import SplError
@@ -30,7 +30,7 @@ def withdrawal_faults(log: SqliteLog) -> Iterator[Finding]:
             yield Finding(check=CHECK, message=message, position=entry.position, id=entry.id.hex())
 
 
-def withdrawal_notices(log: SqliteLog, blobs: BlobStore, named: set[BlobId]) -> Iterator[Finding]:
+def withdrawal_notices(log: SqliteLog, blobs: BlobStore, named: Container[BlobId]) -> Iterator[Finding]:
     """Yield withdrawals that were cut short, and those by others that nobody here has confirmed.
 
     Args:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,14 +18,18 @@ from spl.errors import SplError
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install
 from spl.kernel.home import open_home
+from spl.kernel.proof import checkpoint
 from spl.kernel.run_import import Batch, import_runs
 from spl.kernel.score import score_suite
 from spl.kernel.suite_import import parse_cases
 from spl.kernel.suites import NewCase, NewFile, add_cases, create_suite
 from spl.kernel.verify import rebuild_projections, verify_home
-from spl.records.envelope import Draft
+from spl.records.definitions import Definition
+from spl.records.envelope import Draft, read_record
 from spl.records.evals import Case, Expect
-from spl.store.log import Transaction
+from spl.records.runs import RunEnd
+from spl.store import verify
+from spl.store.log import Selection, Transaction
 
 IMPORTED = ROOT / "examples" / "imported"
 
@@ -78,6 +84,10 @@ DAMAGES: dict[str, tuple[str, set[str]]] = {
     "the tree": ("UPDATE tree SET node = zeroblob(32) WHERE level = 0", {"tree"}),
     "a projected run": ("UPDATE p_runs SET ended = NULL", {"projection"}),
     "a projected case": ("DELETE FROM p_cases WHERE key = 'add-flag'", {"projection"}),
+    "a row's kind": ("UPDATE entries SET kind = 1 WHERE position = 3", {"column"}),
+    "a row's author": ("UPDATE entries SET author = 1 WHERE position = 3", {"column"}),
+    "a row's thread": ("UPDATE entries SET thread = 0 WHERE position = 3", {"column"}),
+    "a hash": ("UPDATE p_hashes SET hash = zeroblob(32) WHERE no = 1", {"projection"}),
     "an incumbent": ("UPDATE p_definitions SET incumbent = 0", {"projection"}),
 }
 
@@ -90,7 +100,9 @@ def test_each_change_of_the_database_is_reported(home: Path, name: str) -> None:
     assert not found.ok
     assert checks <= {fault.check for fault in found.faults}
     located = {
-        fault.position for fault in found.faults if fault.check in ("id", "leaf", "signature", "encoding")
+        fault.position
+        for fault in found.faults
+        if fault.check in ("id", "leaf", "signature", "encoding", "column")
     }
     assert located <= {3}
 
@@ -137,6 +149,64 @@ def test_rebuilding_mends_the_projections_and_nothing_else(home: Path) -> None:
     assert kernel.log.actors("coder")
 
 
+def test_what_is_legal_but_notable_is_noted(home: Path) -> None:
+    kernel = open_home(home, create=False, clock=FixedClock())
+    (end,) = (e for e in kernel.log.scan(Selection(kind="core.run.end.v1", stop=12)))
+    assert end.record is not None
+    first = read_record(end.record)
+
+    def append(tx: Transaction) -> None:
+        assert first.thread is not None
+        refs = {"start": (first.thread,)}
+        tx.append(Draft(body=RunEnd(status="failed"), by=first.by, thread=first.thread, refs=refs))
+        start = tx.get(first.thread)
+        assert start is not None
+        assert start.record is not None
+        run = read_record(start.record)
+        tx.append(Draft(body=run.body, by=run.by, refs={role: tuple(ids) for role, ids in run.refs.items()}))
+        behaviour = {"adapter": "external", "system": "other"}
+        foreign = Definition(behaviour=behaviour, state="installed", origin="elsewhere", trust="trusted")
+        tx.append(Draft(body=foreign, by=kernel.kernel, thread=tx.actors("coder")[0].id))
+
+    kernel.transact(append)
+    kernel.log.close()
+    found = verified(home)
+    assert found.clean
+    messages = [notice.message for notice in found.notices]
+    assert len(messages) == 3
+    assert any("a second end of its run" in message for message in messages)
+    assert "open: it has no end" in messages
+    assert any("a candidate here, whatever it says" in message for message in messages)
+
+
+def test_a_head_that_the_log_does_not_extend_is_a_fault(home: Path) -> None:
+    kernel = open_home(home, create=False, clock=FixedClock())
+    checkpoint(kernel)
+    assert verify_home(kernel).clean
+    head = home / "head.json"
+    signed = head.read_text()
+    head.write_text("x")
+    assert [fault.check for fault in verify_home(kernel).faults] == ["head"]
+    head.unlink()
+    assert "is missing" in verify_home(kernel).faults[0].message
+    head.write_text(signed)
+    kernel.log.close()
+    damage(home, "PRAGMA foreign_keys=OFF", "DELETE FROM entries WHERE position > 9")
+    assert "a checkpoint of" in next(f.message for f in verified(home).faults if f.check == "head")
+
+
+def test_a_home_that_can_only_be_read_is_verified(home: Path) -> None:
+    for path in [*home.rglob("*"), home]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
+    try:
+        assert verified(home).clean
+        assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
+    finally:
+        for path in [home, *home.rglob("*")]:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+
+
 @pytest.fixture
 def grown(home: Path) -> Path:
     """A home whose log has more than two full subtrees of 256 entries."""
@@ -168,6 +238,47 @@ def test_a_stored_subtree_that_is_not_that_of_the_entries_is_reported_and_made_a
     kernel = open_home(grown, create=False)
     rebuild_projections(kernel)
     assert verify_home(kernel).clean
+
+
+def test_several_processes_find_what_one_finds(grown: Path) -> None:
+    damage(
+        grown,
+        FIRST_BYTE.format("record"),
+        FIRST_BYTE.format("signature").replace("= 3", "= 400"),
+        "UPDATE p_runs SET ended = NULL",
+        "DELETE FROM subtrees WHERE level = 8 AND number = 0",
+    )
+    _blob(grown).unlink()
+    kernel = open_home(grown, create=False)
+    alone, together = verify_home(kernel, workers=0), verify_home(kernel, workers=2)
+    assert {fault.check for fault in alone.faults} >= {"id", "signature", "projection", "tree", "blob"}
+    assert together == alone
+    assert not multiprocessing.active_children()
+
+
+def test_workers_end_when_they_are_not_needed_any_more(grown: Path) -> None:
+    kernel = open_home(grown, create=False)
+
+    def interrupt(done: int, _of: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify_home(kernel, workers=2, progress=interrupt)
+    deadline = time.monotonic() + 30
+    while multiprocessing.active_children():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_only_the_first_of_very_many_findings_are_listed_and_the_others_counted(
+    grown: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    damage(grown, "UPDATE entries SET signature = x'' WHERE length(signature)")
+    monkeypatch.setattr(verify, "MAX_FINDINGS", 100)
+    found = verified(grown)
+    assert not found.ok
+    assert (len(found.faults), found.faults_omitted > 600) == (100, True)
 
 
 def test_a_home_of_before_the_derived_tables_had_versions_is_upgraded_when_it_is_opened(grown: Path) -> None:

@@ -42,7 +42,8 @@ def _render_verify(document: VerifyDocument) -> str:
     unsigned = (
         "" if document.signatures_checked else "; signatures were not checked, so this is not a clean verify"
     )
-    head = f"{document.size} records, {document.blobs_checked} blobs: {len(document.faults)} faults{unsigned}"
+    faults = len(document.faults) + document.faults_omitted
+    head = f"{document.size} records, {document.blobs_checked} blobs: {faults} faults{unsigned}"
     rows = [
         (
             level,
@@ -54,7 +55,12 @@ def _render_verify(document: VerifyDocument) -> str:
         for level, findings in (("fault", document.faults), ("notice", document.notices))
         for finding in findings
     ]
-    return "\n".join(filter(None, [head, table(("", "check", "position", "id", "message"), rows)]))
+    omitted = [
+        f"… {count} more {what}"
+        for count, what in ((document.faults_omitted, "faults"), (document.notices_omitted, "notices"))
+        if count
+    ]
+    return "\n".join(filter(None, [head, table(("", "check", "position", "id", "message"), rows), *omitted]))
 
 
 verify_app = single(verify)
