@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from spl.ids import BlobId, RecordId
 from spl.kernel.content import fit, put_text
 from spl.kernel.evidence import ended, evidence
 from spl.kernel.home import Kernel
-from spl.kernel.launch import Starter
+from spl.kernel.launch import BuiltIn, Starter
 from spl.kernel.trial import Under
 from spl.records.envelope import Draft
 from spl.records.evals import Expect
@@ -71,7 +71,7 @@ class How(Struct, frozen=True, kw_only=True):
 
     Attributes:
         environment: The caller's environment; an allowlist of it is passed on.
-        names: Further variables that may be passed on: keys of model providers.
+        built_in: What the built-in agent needs besides a definition.
         jobs: Attempts side by side, at least 1.
         timeout_ms: The time limit of an agent; the definition's own when absent.
         retries: Further tries for an agent that could not be started, within the same run.
@@ -84,7 +84,7 @@ class How(Struct, frozen=True, kw_only=True):
     """
 
     environment: Mapping[str, str]
-    names: Sequence[str] = ()
+    built_in: BuiltIn | None = None
     jobs: int = 1
     timeout_ms: int | None = None
     retries: int = 0
@@ -108,7 +108,7 @@ class Executor:
     def __init__(self, kernel: Kernel, under: Under, how: How) -> None:
         self._kernel, self._under, self._how = kernel, under, how
         self._starter = Starter(
-            behaviour=under.behaviour, blobs=kernel.blobs, environment=how.environment, names=how.names
+            behaviour=under.behaviour, blobs=kernel.blobs, environment=how.environment, built_in=how.built_in
         )
         self._timeout_ms = how.timeout_ms or under.timeout_ms
         self._cancel = threading.Event()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +28,18 @@ _PIECE: Final = 1 << 20
 _BUILT_IN: Final = ("-P", "-m", "spl", "--no-trust", "exec", "--output-format", "stream-json")
 
 
+class BuiltIn(Struct, frozen=True, kw_only=True):
+    """What the built-in agent needs besides a definition: where its endpoints stand, and whose keys it is handed.
+
+    Attributes:
+        config: The configuration file.
+        key_variables: Returns the names of the variables that hold the keys for some models.
+    """
+
+    config: Path
+    key_variables: Callable[[Sequence[str]], Sequence[str]]
+
+
 class Starter(Struct, frozen=True, kw_only=True):
     """How the agent of a definition is started.
 
@@ -35,13 +47,13 @@ class Starter(Struct, frozen=True, kw_only=True):
         behaviour: The behaviour.
         blobs: Where its pinned files and long texts stand.
         environment: The caller's environment, of which only an allowlist is passed on.
-        names: Variables that the agent needs besides those that the definition names: keys of model providers.
+        built_in: What the built-in agent needs; None leaves it without keys.
     """
 
     behaviour: CommandBehaviour | PipelineBehaviour
     blobs: Blobs
     environment: Mapping[str, str]
-    names: Sequence[str] = ()
+    built_in: BuiltIn | None = None
 
     def observed(self, timeout_ms: int | None) -> RunObserved:
         """Return what is known of the program before it starts; of a program in the workspace, nothing is."""
@@ -78,16 +90,23 @@ class Starter(Struct, frozen=True, kw_only=True):
                 },
             )
             _check_pins(words, workspace, pins, self.environment.get("PATH", os.defpath))
+        environment = process.allowlisted(self.environment, workspace, private, self._passed)
+        if isinstance(self.behaviour, PipelineBehaviour) and self.built_in is not None:
+            environment["SPL_CONFIG"] = str(self.built_in.config)  # the fresh HOME holds none
         return Launch(
             words,
-            process.allowlisted(self.environment, workspace, private, self._passed),
+            environment,
             process.allowlisted(self.environment, workspace, private / "checks"),
         )
 
     @property
-    def _passed(self) -> list[str]:
-        own = self.behaviour.env if isinstance(self.behaviour, CommandBehaviour) else None
-        return [*(own or ()), *self.names]
+    def _passed(self) -> Sequence[str]:
+        if isinstance(self.behaviour, CommandBehaviour):
+            return self.behaviour.env or ()
+        if self.built_in is None:
+            return ()
+        routes = [self.behaviour.model, *(stage.model for stage in self.behaviour.stages or ())]
+        return self.built_in.key_variables([route for route in routes if route])
 
     def _program(self) -> BlobId | None:
         if isinstance(self.behaviour, PipelineBehaviour):
