@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from spl.cli.context import current
 from spl.cli.sanitize import visible
-from spl.errors import SplError
+from spl.errors import SplError, UsageError
 
 D = TypeVar("D")
 
@@ -36,6 +36,21 @@ def emit(document: D, render: Callable[[D], str]) -> None:
 def write(text: str) -> None:
     """Print text and a line break on standard output."""
     sys.stdout.write(text + "\n")
+
+
+def write_content(data: bytes) -> None:
+    """Print content as it is; on a terminal, with everything visible that could act on it.
+
+    Raises:
+        UsageError: One JSON document was asked for.
+    """
+    if current().json:
+        raise UsageError("content is printed as it is, not as a JSON document", hint="leave out --json")
+    if sys.stdout.isatty():
+        write(visible(data.decode("utf-8", "replace"), lines=True))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
 
 
 def write_json(value: object) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from spl.contracts.runs import RunDocument, RunList, RunPart, RunsClosed
-from spl.errors import InputError
-from spl.ids import RecordId
+from spl.errors import InputError, UnknownNameError
+from spl.ids import BlobId, RecordId
 from spl.kernel.content import unfold_end, unfold_text
 from spl.kernel.home import Kernel
 from spl.kernel.names import (
@@ -89,6 +89,21 @@ def show_run(kernel: Kernel, text: str) -> RunDocument:
         end=to_map(unfold_end(kernel.blobs, end_record)) if end_record and not _gone(end_record) else None,
         blobs=blobs,
     )
+
+
+def run_evidence(kernel: Kernel, text: str, role: str) -> bytes:
+    """Return what is kept of a run under a role: what it printed, its events, what its checks found.
+
+    Raises:
+        UnknownIdError, AmbiguousIdError, InputError: It is not a run.
+        UnknownNameError: Nothing is kept under the role; the hint names those that are.
+        DamagedError: The blob is missing or altered.
+    """
+    blobs = show_run(kernel, text).blobs
+    if role not in blobs:
+        kept = ", ".join(blobs) or "nothing"
+        raise UnknownNameError(f"the run keeps no {role!r}", hint=f"it keeps {kept}")
+    return kernel.blobs.get(BlobId(bytes.fromhex(blobs[role])))
 
 
 def close_runs(kernel: Kernel, texts: Iterable[str], cause: str) -> RunsClosed:

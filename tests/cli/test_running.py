@@ -180,3 +180,14 @@ def test_bench_records_what_it_reports(prepared: Spl) -> None:
     assert done.document["benchmark"]["tasks"][0]["report"]["ok"]
     score = prepared("eval", "score", "s", "--actor", "bot", "--definition", "incumbent", "--json")
     assert score.document["runs"]["matched"] == 1
+
+
+def test_the_evidence_of_a_run_can_be_read(prepared: Spl) -> None:
+    made = prepared("run", "suite", "s", "--actor", "bot", "--case", "quick", "--json").document
+    run = made["runs"][0]["id"]
+    checks = prepared("run", "show", run, "--evidence", "checks")
+    assert json.loads(checks.out)["results"][0]["status"] == "pass"
+    missing = prepared("run", "show", run, "--evidence", "stdout")
+    assert missing.status == 2
+    assert "it keeps checks" in missing.err
+    assert prepared("run", "show", run, "--evidence", "checks", "--json").document["code"] == "usage"

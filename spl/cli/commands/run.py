@@ -10,7 +10,7 @@ import typer
 from spl.cli.commands.run_cases import goal, suite
 from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel, read_file
-from spl.cli.output import emit
+from spl.cli.output import emit, write_content
 from spl.cli.render.runs import render_run, run_table
 from spl.cli.render.text import fields
 
@@ -110,13 +110,21 @@ def list_(
 
 
 @app.command("show", epilog=COMMON)
-def show(run: str = typer.Argument(help="The id or prefix of a run's start or end.")) -> None:
-    """Show one run in full.
+def show(
+    run: str = typer.Argument(help="The id or prefix of a run's start or end."),
+    evidence: str | None = typer.Option(
+        None, help="Print what is kept of the run under a role: stdout, stderr, trace, usage or checks."
+    ),
+) -> None:
+    """Show one run in full, or print one piece of its evidence as it is.
 
-    Example: spl run show 3f2a9c1b
+    Example: spl run show 3f2a9c1b --evidence stdout
     """
-    from spl.kernel.runs import show_run  # noqa: PLC0415 - imported when called
+    from spl.kernel.runs import run_evidence, show_run  # noqa: PLC0415 - imported when called
 
+    if evidence is not None:
+        write_content(run_evidence(kernel(), run, evidence))
+        return
     emit(show_run(kernel(), run), render_run)
 
 
