@@ -18,6 +18,7 @@ _MODULES: Final = (
     "proof",
     "records",
     "reference",
+    "report",
     "runs",
     "scores",
     "suites",

@@ -53,7 +53,7 @@ all
   --json                    print one JSON document
   -h, --help                print this help
 
-Figures over recorded runs: spl eval score, history, compare, regressions (each has its own --help).
+Figures over recorded runs: spl eval score, history, compare, regressions, report (each has its own --help).
 
 The exit status is 0 when everything passed, 3 when something did not, 2 for a mistake in the words or the suite, and 1
 when the operation itself failed.

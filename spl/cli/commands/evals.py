@@ -1,4 +1,4 @@
-"""`spl eval score`, `history`, `compare` and `regressions`."""
+"""`spl eval score`, `history`, `compare`, `regressions` and `report`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from spl.cli.commands.report import report
 from spl.cli.commands.single import COMMON, group
 from spl.cli.context import kernel
 from spl.cli.output import emit
@@ -132,6 +133,9 @@ def regressions(
     emit(document, render_regressions)
     if document.gate is not None:
         _exit(document.gate)
+
+
+app.command("report", epilog=COMMON)(report)
 
 
 def _gate(allow: list[str], *, on: bool, unsure: bool) -> Gate | None:

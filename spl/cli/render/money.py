@@ -5,6 +5,7 @@ from __future__ import annotations
 from spl.records.evals import Cost
 
 _NANO = 1_000_000_000
+_SMALL = 100_000  # below a hundredth of a cent four decimals would say zero
 
 
 def usd(nusd: int | None) -> str:
@@ -12,6 +13,8 @@ def usd(nusd: int | None) -> str:
     if nusd is None:
         return "unknown"
     amount = nusd / _NANO
+    if 0 < abs(nusd) < _SMALL:
+        return f"${amount:.9f}".rstrip("0")
     return f"${amount:,.2f}" if abs(amount) >= 1 else f"${amount:.4f}"
 
 

@@ -1,0 +1,1 @@
+"""The renderings of an actor's report: pure functions from its document to text, one module for each format."""
