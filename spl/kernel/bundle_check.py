@@ -5,7 +5,7 @@ One pass in bounded memory: of each record its id and kind are kept, of definiti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -26,6 +26,7 @@ from spl.store.keys import check_signature
 from spl.store.remains import Remains
 
 MAX_MANIFEST_BYTES: Final = 32 << 20
+PROGRESS_EVERY: Final = 1000
 _MAX_SUSPICIOUS: Final = 100
 
 
@@ -43,6 +44,7 @@ class CheckedBundle:
         kernel: The home that it is meant for.
         reader: The bundle.
         key: The verifier key that must have signed its checkpoint; the one that it names when absent.
+        progress: Called with records done.
 
     Attributes:
         checkpoint: The head of the log that it comes from.
@@ -56,7 +58,13 @@ class CheckedBundle:
         BundleError: The first item that is faulty, by its number and, where it has them, position and id.
     """
 
-    def __init__(self, kernel: Kernel, reader: BundleReader, key: note.VerifierKey | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        reader: BundleReader,
+        key: note.VerifierKey | None,
+        progress: Callable[[int], None],
+    ) -> None:
         self._kernel, self._reader = kernel, reader
         self.checkpoint, self.kernel_there = _opened(reader, key)
         self.wanted: set[BlobId] = set()
@@ -69,7 +77,9 @@ class CheckedBundle:
         self._trees: dict[BlobId, bool] = {}  # and whether its files are wanted
         self._home = lru_cache(maxsize=65_536)(self._in_home)
         last = -1
-        for item in reader.records():
+        for number, item in enumerate(reader.records()):
+            if number % PROGRESS_EVERY == 0:
+                progress(number)
             self._check(item, last)
             last = item.position
         self.digest = reader.digest()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
 from spl.contracts.exchange import ImportDocument
 from spl.errors import BundleError
-from spl.kernel.bundle_check import CheckedBundle
+from spl.kernel.bundle_check import PROGRESS_EVERY, CheckedBundle
 from spl.kernel.home import Kernel
 from spl.records.envelope import read_record
 from spl.records.registry import DEFINITION, SCORE, VERDICT
@@ -22,10 +22,17 @@ from spl.store.durable import storage_errors
 from spl.store.layout import Layout
 from spl.store.log import Transaction
 
+Progress = Callable[[int, int], None]
 _OURS_ALONE = (DEFINITION, SCORE, VERDICT)
 
 
-def import_bundle(kernel: Kernel, file: BinaryIO, *, key: str | None = None) -> ImportDocument:
+def import_bundle(
+    kernel: Kernel,
+    file: BinaryIO,
+    *,
+    key: str | None = None,
+    progress: Progress = lambda _done, _of: None,
+) -> ImportDocument:
     """Append what this home does not hold of a bundle's records, in the order of their log, all or nothing.
 
     The home becomes the union of both sets of records. Definitions, scores and verdicts by others are kept and take no
@@ -35,6 +42,7 @@ def import_bundle(kernel: Kernel, file: BinaryIO, *, key: str | None = None) -> 
         kernel: The open home.
         file: The bundle; what cannot be sought in is copied aside first.
         key: The verifier key that must have signed its checkpoint; any when absent.
+        progress: Called with records done and in all; each is looked at twice.
 
     Raises:
         BundleError: The first item that is faulty or missing; nothing was appended.
@@ -44,9 +52,13 @@ def import_bundle(kernel: Kernel, file: BinaryIO, *, key: str | None = None) -> 
     verifier = None if key is None else note.parse_vkey(key)
     with _sought(kernel, file) as source:
         reader = BundleReader(source)
-        checked = CheckedBundle(kernel, reader, verifier)
+        count = reader.head.records
+        checked = CheckedBundle(kernel, reader, verifier, lambda done: progress(done, 2 * count))
         stored = _store(kernel, reader, checked)
-        counts, effects = kernel.transact(lambda tx: _append(kernel, tx, reader, checked))
+        counts, effects = kernel.transact(
+            lambda tx: _append(kernel, tx, reader, checked, lambda done: progress(count + done, 2 * count))
+        )
+        progress(2 * count, 2 * count)
     return ImportDocument(
         origin=checked.checkpoint.origin,
         kernel=checked.kernel_there,
@@ -91,12 +103,18 @@ def _store(kernel: Kernel, reader: BundleReader, checked: CheckedBundle) -> int:
 
 
 def _append(
-    kernel: Kernel, tx: Transaction, reader: BundleReader, checked: CheckedBundle
+    kernel: Kernel,
+    tx: Transaction,
+    reader: BundleReader,
+    checked: CheckedBundle,
+    progress: Callable[[int], None],
 ) -> tuple[Counter[str], Counter[str]]:
     """Append the records, and return what happened to them, and what takes no effect, by kind."""
     counts, effects = Counter[str](), Counter[str]()
     before = tx.size()
-    for item in reader.records():
+    for number, item in enumerate(reader.records()):
+        if number % PROGRESS_EVERY == 0:
+            progress(number)
         entry = tx.append_signed(item.record, item.signature, checked=True)
         if entry.position < before:
             counts["withdrawn"] += entry.record is None

@@ -113,7 +113,7 @@ def import_runs(kernel: Kernel, actor: str, lines: Iterable[bytes], batch: Batch
     """
     owner = resolve_actor(kernel.log, actor)
     suite = _suite(kernel, batch.suite)
-    read = list(_read_lines(lines, batch.definition_from))
+    read = [_without_secrets(kernel, item) for item in _read_lines(lines, batch.definition_from)]
 
     def append(tx: Transaction) -> RunImport:
         return _Import(kernel, tx, owner.id, suite, batch).run(read)
@@ -128,6 +128,12 @@ def _suite(kernel: Kernel, text: str | None) -> NameRow:
     if len(suites) != 1:
         raise InputError(f"this home has {len(suites)} suites", hint="say which with --suite")
     return suites[0]
+
+
+def _without_secrets(kernel: Kernel, item: _Read) -> _Read:
+    """Return a line whose key is what the log will hold, so that a second import finds it."""
+    key, withheld = kernel.secrets.withhold(item.key)
+    return msgspec.structs.replace(item, key=key) if withheld else item
 
 
 def _read_lines(lines: Iterable[bytes], definition_from: str | None) -> Iterator[_Read]:

@@ -29,6 +29,10 @@ from spl.records.verdicts import PairVerdict
 from spl.store.log import CaseRow, DefinitionRow, NameRow, RunRow, ScoreRow, VerdictRow
 from spl.store.remains import Remains
 
+CHANGED_BY_WITHDRAWAL = (ACTOR, SUITE, CASE, RUN_START)
+"""The kinds of which projections hold content, or which leave a list when they are withdrawn; of all others the
+remains mean what the record meant."""
+
 
 class CaseChange(Struct, frozen=True):
     """A case becomes the current one of its key."""

@@ -280,7 +280,8 @@ class SqliteTransaction(SqliteView, Appending):
         row = (self._position(record_id), redaction, encode_remains(remains_of(record)))
         self._connection.execute("INSERT INTO withdrawals VALUES (?, ?, ?)", row)
         self._connection.execute("UPDATE entries SET record = NULL WHERE id = ?", (record_id,))
-        self.derive_anew()
+        if record.kind in projections.CHANGED_BY_WITHDRAWAL:
+            self.derive_anew()
 
     def _ref_rows(self, record: Record, position: int) -> list[_RefRow]:
         return [

@@ -140,3 +140,14 @@ def test_the_log_shows_how_much_was_withheld(spl: Callable[..., object], tmp_pat
     shown = spl("put", str(note), "--json")
     found = spl("show", shown.document["id"])  # type: ignore[attr-defined]
     assert "withheld" in found.out  # type: ignore[attr-defined]
+
+
+def test_a_line_whose_id_is_a_secret_is_imported_once(home: Kernel) -> None:
+    grown(home)
+    facet = home.log.definitions(actor=home.log.actors("a")[0].id)[0].id.hex()
+    batch = Batch(source="f", suite="s", definition=facet)
+    lines = [json.dumps({"case": "k", "id": CANARY}).encode()]
+    assert import_runs(home, "a", lines, batch).appended == 1
+    assert import_runs(home, "a", lines, batch).appended == 0
+    assert home.path is not None
+    assert not leaked(home.path)

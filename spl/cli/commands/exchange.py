@@ -14,7 +14,7 @@ import typer
 
 from spl.cli.commands.single import single
 from spl.cli.context import current, kernel
-from spl.cli.output import emit
+from spl.cli.output import emit, progress
 from spl.cli.render.text import fields, short
 from spl.cli.sanitize import visible
 
@@ -69,7 +69,7 @@ def import_(
     from spl.kernel.bundle_import import import_bundle  # noqa: PLC0415 - imported when called
 
     with _opened(file) as source:
-        emit(import_bundle(kernel(create=True), source, key=key), _render_import)
+        emit(import_bundle(kernel(create=True), source, key=key, progress=progress("import")), _render_import)
 
 
 @contextmanager
