@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,6 +50,9 @@ class NamedKeys:
     def create_actor(self) -> Did:
         self.count += 1
         return Did(f"did:web:actor-{self.count}.example")
+
+    def faults(self) -> Iterator[str]:
+        return iter(())
 
 
 def memory_home() -> Kernel:

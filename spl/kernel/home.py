@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -29,6 +29,9 @@ class Keys(Protocol):
 
     def create_actor(self) -> Did:
         """Make a key and return its DID."""
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with each key that cannot be used."""
 
 
 class Stamp:

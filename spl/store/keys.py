@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 PAYLOAD_TYPE: Final = b"application/vnd.spl.record.v1+cbor"
 SIGNATURE_BYTES: Final = 64
-_SEED_BYTES: Final = 32
+_MAX_FILE_BYTES: Final = 256
 _DID_KEY: Final = "did:key:"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
@@ -61,7 +62,7 @@ def _verify_key(by: Did) -> VerifyKey:
 
 
 class KeyStore:
-    """Private keys, one file each, readable by their owner alone.
+    """Private keys, one file each, readable by their owner alone: the seed, and the DID that it must make.
 
     Args:
         root: The directory of keys.
@@ -79,23 +80,36 @@ class KeyStore:
         Raises:
             StorageError: It could not be written.
         """
-        path = self._root / f"{name}.key"
-        with storage_errors(f"cannot make the key {name}"), new_file(self._tmp, path) as file:
-            file.write(os.urandom(_SEED_BYTES).hex().encode() + b"\n")
+        from nacl.signing import SigningKey  # noqa: PLC0415
+
+        self._write(name, SigningKey.generate())
         return self.did(name)
 
     def create_actor(self) -> Did:
-        """Make a key that is named by its own DID, and return the DID."""
+        """Make a key that is named by its own DID, and return the DID.
+
+        Raises:
+            StorageError: It could not be written.
+        """
         from nacl.signing import SigningKey  # noqa: PLC0415
 
         key = SigningKey.generate()
         did = did_key(key.verify_key.encode())
-        with (
-            storage_errors("cannot make a key"),
-            new_file(self._tmp, self._root / f"{did.removeprefix(_DID_KEY)}.key") as file,
-        ):
-            file.write(key.encode().hex().encode() + b"\n")
+        self._write(did.removeprefix(_DID_KEY), key)
         return did
+
+    def _write(self, name: str, key: SigningKey) -> None:
+        path = self._root / f"{name}.key"
+        with storage_errors(f"cannot make the key {name}"), new_file(self._tmp, path) as file:
+            file.write(f"{key.encode().hex()}\n{did_key(key.verify_key.encode())}\n".encode())
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with each key that cannot be used."""
+        for path in sorted(self._root.glob("*.key")):
+            try:
+                self._load(path)
+            except KeyAccessError as error:
+                yield error.message
 
     def did(self, name: str) -> Did:
         """Return the DID of a named key.
@@ -131,7 +145,10 @@ class KeyStore:
     def _key(self, by: Did) -> SigningKey:
         key = self._loaded.get(by)
         if key is None:
-            key = self._load(self._root / f"{by.removeprefix(_DID_KEY)}.key")
+            path = self._root / f"{by.removeprefix(_DID_KEY)}.key"
+            key = self._load(path)
+            if did_key(key.verify_key.encode()) != by:
+                raise KeyAccessError(f"the key {path} is another's than its name says")
             self._loaded[by] = key
         return key
 
@@ -148,10 +165,14 @@ class KeyStore:
                 raise KeyAccessError(
                     f"the key {path} must be a file that only you can read", hint=f"chmod 600 {path}"
                 )
-            text = os.read(descriptor, 2 * _SEED_BYTES + 2)
+            text = os.read(descriptor, _MAX_FILE_BYTES)
         finally:
             os.close(descriptor)
+        seed, _, rest = text.partition(b"\n")
         try:
-            return SigningKey(bytes.fromhex(text.decode("ascii")))
+            key = SigningKey(bytes.fromhex(seed.decode("ascii")))
         except ValueError as error:
             raise KeyAccessError(f"the key {path} is not 32 bytes in hexadecimal digits") from error
+        if rest != f"{did_key(key.verify_key.encode())}\n".encode():
+            raise KeyAccessError(f"the key {path} was altered: it is not that of its DID")
+        return key

@@ -150,6 +150,8 @@ def connect(path: Path) -> sqlite3.Connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
         raise storage_error(f"cannot open {path}", error) from error
+    except UnicodeDecodeError as error:  # in SQLite's message about a schema that is not text any more
+        raise DamagedError("the log is damaged: its schema is not readable") from error
     if application != APPLICATION_ID:
         raise DamagedError(f"{path} is not a log of spl")
     if version != FORMAT:
@@ -157,6 +159,20 @@ def connect(path: Path) -> sqlite3.Connection:
     if journal != "persist":
         raise StorageError(f"{path} has the journal mode {journal}, under which a commit may be lost")
     return connection
+
+
+def altered(connection: sqlite3.Connection) -> bool:
+    """Say whether the tables, indexes and triggers are others than this version makes.
+
+    Whoever altered one may have let a change through, or made a column of one table stand for another's.
+    """
+    made = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        made.executescript(ENTRIES + PROJECTIONS)
+        query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+        return made.execute(query).fetchall() != connection.execute(query).fetchall()
+    finally:
+        made.close()
 
 
 def derived_version(connection: sqlite3.Connection) -> int | None:

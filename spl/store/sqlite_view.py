@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from spl.errors import DamagedError
 from spl.ids import CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.envelope import Record
 from spl.store.log import (
@@ -23,6 +24,7 @@ from spl.store.remains import decode_remains, withdrawn_record
 _CHUNK: Final = 500
 _COLUMNS: Final = "position, id, record, signature, leaf"
 _HEX_DIGITS: Final = 64
+_BYTES_OR_NONE: Final = (bytes, type(None))
 
 
 class SqliteView:
@@ -310,6 +312,8 @@ def _filters(*columns: tuple[str, Any]) -> tuple[list[str], list[Any]]:
 
 def _entry(row: tuple[int, bytes, bytes | None, bytes, bytes]) -> Entry:
     position, rid, record, signature, leaf = row
+    if not (type(rid) is type(signature) is type(leaf) is bytes and type(record) in _BYTES_OR_NONE):
+        raise DamagedError(f"the entry at position {position} is not readable: a column holds no bytes")
     return Entry(position, RecordId(rid), record, signature, Digest(leaf))
 
 

@@ -61,6 +61,30 @@ FIGURES: Final = (
         "programs known to be wrong: {} violations",
         "tests/faults/test_failing_calls.py",
     ),
+    Figure(
+        "kills",
+        "of eight writers that are killed at random moments none loses or repeats what it said",
+        "{} writers killed",
+        200,
+        "writers that speak before they commit: {} records lost",
+        "tests/faults/test_killed_writers.py",
+    ),
+    Figure(
+        "steps",
+        "every log does what a list would",
+        "{} steps of a state machine on each log",
+        20_000,
+        "a log that keeps half of what failed: {} such log caught",
+        "tests/store/test_log_state_machine.py",
+    ),
+    Figure(
+        "inputs",
+        "bytes that are not canonical never get in",
+        "{} inputs read by two decoders",
+        1_000_000,
+        "a plain CBOR decoder: {} of 5,000 inputs taken wrongly",
+        "tests/codec/test_canonical.py",
+    ),
 )
 
 
