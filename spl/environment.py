@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spl.errors import UsageError
+from spl.errors import FileInputError, UsageError
 
 if TYPE_CHECKING:
+    from spl.agent.settings import Settings
     from spl.records.secrets import Secrets
 
 HOME_VARIABLE = "SPL_HOME"
+CONFIG_VARIABLE = "SPL_CONFIG"
 _NAME_IT = f"name a directory with --home or {HOME_VARIABLE}"
 
 
@@ -34,6 +36,48 @@ def home_path(option: str | None) -> Path:
     if not path.is_absolute():  # how older versions of platformdirs say it
         raise UsageError("cannot find the home: this user has no home directory", hint=_NAME_IT)
     return path
+
+
+def config_path() -> Path:
+    """Return where the configuration is: `SPL_CONFIG`, else `config.toml` in the user's configuration directory.
+
+    The path is absolute, so that it can be handed to a process that works elsewhere with another HOME.
+
+    Raises:
+        UsageError: This user has no home directory, and no other place was named.
+    """
+    named = os.environ.get(CONFIG_VARIABLE)
+    try:
+        if named:
+            return Path(named).expanduser().absolute()
+        import platformdirs  # noqa: PLC0415 - only where nothing was named
+
+        return Path(platformdirs.user_config_dir("spl")).absolute() / "config.toml"
+    except RuntimeError as error:
+        raise UsageError(
+            f"cannot find the configuration: {error}", hint=f"name it in {CONFIG_VARIABLE}"
+        ) from error
+
+
+def settings() -> Settings:
+    """Return the configuration of the built-in agent; without a file, the hosted providers are there.
+
+    Raises:
+        FileInputError: The file cannot be read, or was named by `SPL_CONFIG` and is not there.
+        InputError: It is not a configuration.
+    """
+    from spl.agent.settings import Settings, parse_settings  # noqa: PLC0415 - only where an agent is started
+
+    path = config_path()
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        if not os.environ.get(CONFIG_VARIABLE):
+            return Settings()
+        raise FileInputError(f"{CONFIG_VARIABLE} names {path}, which is not there") from error
+    except OSError as error:
+        raise FileInputError(f"cannot read {path}: {error.strerror}") from error
+    return parse_settings(data, str(path))
 
 
 def variables() -> Mapping[str, str]:

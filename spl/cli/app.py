@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "suite": ("suite", "app", "Suites of cases."),
     "run": ("run", "app", "Runs: execute cases and goals, import, list, show, close."),
     "eval": ("evals", "app", "Evaluate agents: check suites, bench; scores, histories, comparisons."),
+    "exec": ("exec", "exec_app", "Run the built-in agent in the current directory."),
     "judge": ("judge", "judge_app", "Record that one record is preferred over another."),
     "verdict": ("judge", "app", "List or retract preferences."),
     "log": ("records", "log_app", "List records in the order of the log."),
@@ -90,6 +91,9 @@ app = typer.Typer(
 def _root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", "-V", help="Print the version."),
+    no_trust: bool = typer.Option(  # noqa: ARG001 - there is nothing that it could change
+        False, "--no-trust", help="Accepted; nothing in a workspace configures the built-in agent."
+    ),
 ) -> None:
     if version:
         from spl import __version__  # noqa: PLC0415 - without --json the answer comes before all imports

@@ -1,0 +1,1 @@
+"""The built-in agent: a small pipeline over a maintained agent library, which is an optional extra."""
