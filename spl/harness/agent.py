@@ -20,21 +20,30 @@ _MAX_REASON: Final = 4096
 
 
 class AgentRun(Struct, frozen=True, kw_only=True):
-    """What an agent did: how its program ended, what its output said, and why it failed, if it did."""
+    """What an agent did.
+
+    Attributes:
+        outcome: How its program ended.
+        output: What its output said.
+        stopped: Why it did not end by itself, or could not be started; empty otherwise.
+    """
 
     outcome: Outcome
     output: AgentOutput
-    error: str = ""
+    stopped: str = ""
 
     @property
     def failure(self) -> str:
-        """Return why the run is blocked, or nothing: the error, else what it printed, else its exit code."""
-        if self.error:
-            return self.error
-        if not self.outcome.exit_code:
-            return ""
+        """Return why it failed, or nothing: what stopped it, else what it printed, else its exit code."""
+        if self.stopped or not self.outcome.exit_code:
+            return self.stopped
         said = trim(self.outcome.stderr.head(_MAX_REASON).decode("utf-8", "spl-each-byte"))
         return said or f"agent exited with code {self.outcome.exit_code}"
+
+    @property
+    def error(self) -> str:
+        """Return the error of a bench row: usage that could not be accounted for, else what stopped the agent."""
+        return self.output.error or self.stopped
 
 
 def agent_words(command: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -70,12 +79,12 @@ def run_agent(
         limit=limit,
         consumer=output,
     )
-    error = outcome.not_started
+    stopped = outcome.not_started
     if not words or not trim(words[0]):
-        error = "agent command is required"
+        stopped = "agent command is required"
         outcome = msgspec.structs.replace(outcome, latency_ms=0)  # it was never tried
     elif outcome.cancelled:
-        error = CANCELLED
+        stopped = CANCELLED
     elif outcome.timed_out:
-        error = TIMED_OUT
-    return AgentRun(outcome=outcome, output=output, error=output.error or error)
+        stopped = TIMED_OUT
+    return AgentRun(outcome=outcome, output=output, stopped=stopped)

@@ -129,7 +129,7 @@ def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: 
             environment = process.allowlisted(request.environment, workspace, private[0])
         else:
             environment = process.inherited(request.environment, workspace)
-        return Launch(words, environment, environment)
+        return Launch(words, environment, environment, model)
 
     def fixture() -> Fixture:
         found = suite_fixture(request.suite, task, site.root)

@@ -31,11 +31,19 @@ from spl.harness.workspace import materialize, new_directory, safe_name
 
 
 class Launch(Struct, frozen=True):
-    """How an agent is started in a workspace, and what its checks see: argv and two environments."""
+    """How an agent is started in a workspace, and what its checks see.
+
+    Attributes:
+        words: Its argv.
+        environment: Its environment.
+        checks_environment: That of its checks.
+        model: The model that it is told to use, under which usage counts that names none.
+    """
 
     words: list[str]
     environment: Mapping[str, str]
     checks_environment: Mapping[str, str]
+    model: str = ""
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -49,6 +57,7 @@ class Order(Struct, frozen=True, kw_only=True):
         limit: When copying and the agent must have ended.
         checks_limit: When the checks must have ended.
         retries: Further attempts for an agent that could not be started.
+        unread_blocks: Whether usage that could not be accounted for blocks the checks, as in a published bench.
         workspace: A directory that is there and stays, instead of a fresh one that begins with the fixture.
     """
 
@@ -59,6 +68,7 @@ class Order(Struct, frozen=True, kw_only=True):
     limit: Limit
     checks_limit: Limit
     retries: int = 0
+    unread_blocks: bool = True
     workspace: Path | None = None
 
 
@@ -116,6 +126,7 @@ def execute(order: Order, site: Site) -> Executed:
             environment=launch.environment,
             spools=site.spools,
             limit=order.limit,
+            model=launch.model,
         )
         if not ran.outcome.not_started or len(attempts) >= order.retries:
             break
@@ -193,11 +204,12 @@ def _scored(
     order: Order, site: Site, workspace: Path, launch: Launch, changes: _Changes, ran: AgentRun
 ) -> ScoreReport:
     events, limit = ran.output.trace_events, order.checks_limit
-    if ran.failure:
+    failure = (ran.error if order.unread_blocks else "") or ran.failure
+    if failure:
         if not ran.outcome.not_started:
             with contextlib.suppress(OSError, OperationFailedError):
                 changes()
-        return blocked_report(order.suite_id, order.task, ran.failure, events)
+        return blocked_report(order.suite_id, order.task, failure, events)
     bench = Bench(
         workspace=workspace,
         environment=launch.checks_environment,

@@ -65,6 +65,10 @@ class Spool(SpooledText):
                 while piece := file.read(_PIECE):
                     yield piece
 
+    def read(self) -> bytes:
+        """Return all bytes that were kept, without holding them twice."""
+        return bytes(self._start) if self._path is None else bytes(self._start) + self._path.read_bytes()
+
     def head(self, most: int) -> bytes:
         """Return the first bytes, at most `most`."""
         found = bytearray()

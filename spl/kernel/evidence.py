@@ -70,7 +70,7 @@ def evidence(executed: Executed, end: RunEnd) -> Iterator[Item]:
         return
     for role, spool in (("stdout", ran.outcome.stdout), ("stderr", ran.outcome.stderr)):
         if spool:
-            yield Item(role, OUTPUT, b"".join(spool.chunks()))
+            yield Item(role, OUTPUT, spool.read())
     seen = observed(ran.output)
     if seen.trace:
         yield Item("trace", JSON_LINES, seen.trace)
@@ -92,7 +92,7 @@ def _status(executed: Executed, *, interrupted: bool, timeout_ms: int | None) ->
     if outcome.cancelled:
         return "cancelled", "interrupted"
     if outcome.not_started or not outcome.latency_ms:
-        return "blocked", _cut(ran.error)
+        return "blocked", _cut(ran.stopped)
     if outcome.timed_out:
         limit = "the time limit" if timeout_ms is None else f"the time limit of {timeout_ms / 1000:g} s"
         return "timed_out", f"{limit} ended it"

@@ -210,6 +210,7 @@ class Executor:
             limit=Limit(timeout_s, self._cancel),
             checks_limit=Limit(None, self._cancel),  # time that the agent used up is not its checks'
             retries=self._how.retries,
+            unread_blocks=False,
             workspace=job.workspace,
         )
         try:
@@ -222,11 +223,13 @@ class Executor:
             executed, job.expect, tree=job.tree, interrupted=self.interrupted, timeout_ms=self._timeout_ms
         )
         fitted = fit(self._kernel, end, texts=("answer",))
-        taken = {
-            ref.r for ref in fitted.blobs
-        }  # a list too long for the record goes before the single events
-        kept = [item for item in evidence(executed, end) if item.role not in taken]
-        stored = [put_text(self._kernel, item.data, item.role, item.media_type) for item in kept]
+        # A list that is too long for the record goes before the single events of the same role.
+        taken = {ref.r for ref in fitted.blobs}
+        stored = [
+            put_text(self._kernel, item.data, item.role, item.media_type)
+            for item in evidence(executed, end)
+            if item.role not in taken
+        ]
         draft = Draft(
             body=fitted.body,
             by=self._kernel.kernel,

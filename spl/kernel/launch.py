@@ -97,6 +97,7 @@ class Starter(Struct, frozen=True, kw_only=True):
             words,
             environment,
             process.allowlisted(self.environment, workspace, private / "checks"),
+            self.behaviour.model or "",
         )
 
     @property

@@ -389,3 +389,13 @@ def test_an_install_still_compares_and_sets(home: Kernel) -> None:
     install(home, "bot", agent(WRITES))
     with pytest.raises(ConflictError):
         install(home, "bot", agent("sys.exit(2)"), expect=first.id.hex())
+
+
+def test_a_line_too_long_to_be_an_event_blocks_nothing(home: Kernel) -> None:
+    program = "sys.stdout.write('{' + 'x' * 9_000_000)"
+    install(home, "bot", agent(f"{WRITES}; {program}"))
+    made = run(home, wanted=Wanted(cases=["one"]))
+    shown = show_run(home, made.runs[0].id.hex())
+    assert shown.run.status == "completed"
+    assert len(home.blobs.get(bytes.fromhex(shown.blobs["stdout"]))) == 8_388_608  # type: ignore[arg-type]
+    assert score_suite(home, "s", "bot", "incumbent").substance.passed == 1
