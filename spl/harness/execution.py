@@ -13,6 +13,7 @@ from spl.errors import OperationFailedError, SplError
 from spl.harness.agent import AgentRun, run_agent
 from spl.harness.baselines import Baselines, Fixture
 from spl.harness.checks import Bench, blocked_report, score_task
+from spl.harness.diff import unified
 from spl.harness.fixture import tree_entries
 from spl.harness.limit import Limit
 from spl.harness.removal import remove_tree
@@ -57,6 +58,7 @@ class Order(Struct, frozen=True, kw_only=True):
         limit: When copying and the agent must have ended.
         checks_limit: When the checks must have ended.
         retries: Further attempts for an agent that could not be started.
+        shows_diff: Whether what changed in a fresh workspace is wanted as a diff.
         unread_blocks: Whether usage that could not be accounted for blocks the checks, as in a published bench.
         workspace: A directory that is there and stays, instead of a fresh one that begins with the fixture.
     """
@@ -68,6 +70,7 @@ class Order(Struct, frozen=True, kw_only=True):
     limit: Limit
     checks_limit: Limit
     retries: int = 0
+    shows_diff: bool = False
     unread_blocks: bool = True
     workspace: Path | None = None
 
@@ -81,6 +84,7 @@ class Executed(Struct, frozen=True, kw_only=True):
         ran: The last attempt at the agent; None after a problem.
         report: The score.
         changed: What the agent changed, also when it failed; None when that is unknown.
+        diff: That as a unified diff, when the order wants it.
         attempts: The attempts before the last.
         left_behind: Names that could not be removed.
     """
@@ -90,6 +94,7 @@ class Executed(Struct, frozen=True, kw_only=True):
     problem: str = ""
     ran: AgentRun | None = None
     changed: list[str] | None = None
+    diff: bytes = b""
     attempts: list[Attempt] = []
     left_behind: list[str] = []
 
@@ -137,6 +142,7 @@ def execute(order: Order, site: Site) -> Executed:
         report=report,
         ran=ran,
         changed=changes.names,
+        diff=changes.diff,
         attempts=attempts,
         left_behind=[] if site.keep_workspaces else _removed(made),
     )
@@ -146,7 +152,7 @@ def _fresh(order: Order, site: Site, made: list[Path]) -> tuple[Path, _Changes]:
     prepared = site.baselines.get(order.fixture(), order.limit)
     made.append(_new_workspace(site.root, order.task.id))
     materialize(made[0], tree_entries(prepared.copy, git=True), order.limit)
-    return made[0], _Changes(order, made[0], prepared.before)
+    return made[0], _Changes(order, made[0], prepared.before, prepared.copy)
 
 
 def _given(order: Order, directory: Path) -> tuple[Path, _Changes]:
@@ -184,9 +190,12 @@ class _Changes:
     back, since hashing all of it could take longer than the agent.
     """
 
-    def __init__(self, order: Order, workspace: Path, before: Baseline | Mapping[str, Seen]) -> None:
-        self._order, self._workspace, self._before = order, workspace, before
+    def __init__(
+        self, order: Order, workspace: Path, before: Baseline | Mapping[str, Seen], copy: Path | None = None
+    ) -> None:
+        self._order, self._workspace, self._before, self._copy = order, workspace, before, copy
         self.names: list[str] | None = None
+        self.diff = b""
 
     def __call__(self) -> tuple[list[str], dict[str, Seen]]:
         limit, before = self._order.checks_limit, self._before
@@ -197,6 +206,8 @@ class _Changes:
         else:
             rules = ignore_rules(self._workspace, before.keys() & now.keys())
             self.names = [name for name in changed_since(before, now) if not ignored(name, rules)]
+        if self._order.shows_diff and self._copy is not None:
+            self.diff = unified(self._copy, self._workspace, self.names)
         return self.names, now
 
 

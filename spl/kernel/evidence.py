@@ -17,6 +17,7 @@ from spl.records.evals import Expect
 from spl.records.runs import RunEnd, RunStatus, Trees
 
 OUTPUT: Final = "text/plain"
+DIFF: Final = "text/x-diff"
 JSON: Final = "application/json"
 JSON_LINES: Final = "application/x-ndjson"
 MAX_SHOWN: Final = 65_536
@@ -71,6 +72,8 @@ def evidence(executed: Executed, end: RunEnd) -> Iterator[Item]:
     for role, spool in (("stdout", ran.outcome.stdout), ("stderr", ran.outcome.stderr)):
         if spool:
             yield Item(role, OUTPUT, spool.read())
+    if executed.diff:
+        yield Item("diff", DIFF, executed.diff)
     seen = observed(ran.output)
     if seen.trace:
         yield Item("trace", JSON_LINES, seen.trace)

@@ -210,6 +210,7 @@ class Executor:
             limit=Limit(timeout_s, self._cancel),
             checks_limit=Limit(None, self._cancel),  # time that the agent used up is not its checks'
             retries=self._how.retries,
+            shows_diff=True,
             unread_blocks=False,
             workspace=job.workspace,
         )

@@ -74,7 +74,7 @@ def test_a_blocked_run_is_a_no(prepared: Spl, tmp_path: Path) -> None:
 
 
 def test_a_timeout_is_a_duration(prepared: Spl) -> None:
-    made = prepared("run", "suite", "s", "--actor", "bot", "--case", "slow", "--timeout", "300ms", "--json")
+    made = prepared("run", "suite", "s", "--actor", "bot", "--case", "slow", "--timeout", "3s", "--json")
     assert (made.status, made.document["counts"]) == (0, {"timed_out": 1})
     assert prepared("run", "suite", "s", "--actor", "bot", "--timeout", "soon").status == 2
 
@@ -118,6 +118,14 @@ def interrupted(prepared: Spl, tmp_path: Path) -> Iterator[tuple[subprocess.Pope
         process.kill()
 
 
+def alive(pid: Path) -> bool:
+    """Say whether the process whose number a file holds runs; one that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid.read_text()}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_an_interrupt_ends_the_agent_and_records_the_run(
     prepared: Spl, interrupted: tuple[subprocess.Popen[bytes], Path]
 ) -> None:
@@ -127,10 +135,10 @@ def test_an_interrupt_ends_the_agent_and_records_the_run(
     assert process.returncode == 130
     assert json.loads(out)["code"] == "interrupted"
     assert "--resume" in json.loads(out)["hint"]
-    assert not Path(f"/proc/{pid.read_text()}").exists()
+    assert not alive(pid)
     runs = prepared("run", "list", "--json").document["runs"]
     assert [run["status"] for run in runs] == ["completed", "cancelled"]
-    words = ["run", "suite", "s", "--actor", "bot", "--resume", "--timeout", "300ms", "--json"]
+    words = ["run", "suite", "s", "--actor", "bot", "--resume", "--timeout", "3s", "--json"]
     again = prepared(*words).document
     assert [(run["case_key"], run["status"]) for run in again["runs"]] == [("slow", "timed_out")]
     assert again["skipped"] == 1
@@ -142,11 +150,10 @@ def test_a_killed_spl_leaves_a_run_that_is_open_and_nothing_else(
     process, pid = interrupted
     process.kill()
     process.wait()
-    agent = Path(f"/proc/{pid.read_text()}")
-    until = time.monotonic() + 30
-    while (agent.exists() or list((tmp_path / "tmp").iterdir())) and time.monotonic() < until:
+    until = time.monotonic() + 60
+    while (alive(pid) or list((tmp_path / "tmp").iterdir())) and time.monotonic() < until:
         time.sleep(0.05)
-    assert not agent.exists()
+    assert not alive(pid)
     assert list((tmp_path / "tmp").iterdir()) == []
     runs = prepared("run", "list", "--json").document["runs"]
     assert [run["status"] for run in runs] == ["completed", "open"]
@@ -189,5 +196,5 @@ def test_the_evidence_of_a_run_can_be_read(prepared: Spl) -> None:
     assert json.loads(checks.out)["results"][0]["status"] == "pass"
     missing = prepared("run", "show", run, "--evidence", "stdout")
     assert missing.status == 2
-    assert "it keeps checks" in missing.err
+    assert "it keeps diff, checks" in missing.err
     assert prepared("run", "show", run, "--evidence", "checks", "--json").document["code"] == "usage"

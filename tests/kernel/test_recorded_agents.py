@@ -51,7 +51,7 @@ def test_the_end_of_a_run_holds_what_its_agent_told(kernel: Kernel) -> None:
     (total,) = end["usage"]
     assert (total["model"], total["cost_nusd"], total["cost_status"]) == ("acme-1", 500_000_000, "priced")
     assert end["changed_files"] == ["a"]
-    assert roles == ["stdout", "trace", "usage"]
+    assert roles == ["diff", "stdout", "trace", "usage"]
 
 
 def test_usage_without_a_model_counts_under_that_of_the_definition(kernel: Kernel) -> None:

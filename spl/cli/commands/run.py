@@ -113,7 +113,7 @@ def list_(
 def show(
     run: str = typer.Argument(help="The id or prefix of a run's start or end."),
     evidence: str | None = typer.Option(
-        None, help="Print what is kept of the run under a role: stdout, stderr, trace, usage or checks."
+        None, help="Print what is kept of the run under a role: stdout, stderr, diff, trace, usage or checks."
     ),
 ) -> None:
     """Show one run in full, or print one piece of its evidence as it is.
