@@ -427,24 +427,27 @@ class Listener(ThreadingHTTPServer):
     Args:
         script: What to say.
         port: Where to listen on the loopback address; 0 is a free port.
+        keep: Whether requests are kept; each repeats all that was said before, so that many take much memory.
     """
 
     request_queue_size = 128
 
-    def __init__(self, script: Script, port: int = 0) -> None:
-        self.script, self.requests = script, list[Request]()
+    def __init__(self, script: Script, port: int = 0, *, keep: bool = True) -> None:
+        self.script, self.keep, self.requests, self.asked = script, keep, list[Request](), 0
         self.ended, self.lock, self.connections = Event(), Lock(), set[socket]()
         super().__init__(("127.0.0.1", port), Handler)
 
     def take(self, request: Request, prompt: str) -> tuple[Turn, int]:
         """Keep a request, and return the turn that answers it and its number, from 1."""
         with self.lock:
-            self.requests.append(request)
+            self.asked += 1
+            if self.keep:
+                self.requests.append(request)
             try:
                 turn = self.script.turn(request.body.get("model", ""), prompt)
             except Refusal as refusal:
                 turn = refusal.turn
-            return turn, len(self.requests)
+            return turn, self.asked
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Remember the connection, so that it can be ended."""
@@ -507,7 +510,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0 is a free port")
     parser.add_argument("--port-file", type=Path, metavar="FILE", help="where to write the port")
     options = parser.parse_args()
-    listener = Listener(Script(json.loads(options.script.read_text())), options.port)
+    listener = Listener(Script(json.loads(options.script.read_text())), options.port, keep=False)
     if options.port_file:
         unfinished = options.port_file.with_suffix(".part")
         unfinished.write_text(str(listener.server_port))
