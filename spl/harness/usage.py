@@ -352,20 +352,30 @@ _STAGE: Final[dict[str, tuple[Callable[[object], Any], Any]]] = {
 
 def final_stages(text: object) -> list[Stage]:
     """Return the stages of a final event's text, or none when it is not one JSON object with a list of them."""
+    try:
+        stages = _pipeline(text).get("stages")
+        return [_stage(item) for item in stages] if type(stages) is list else []
+    except Spoiled:
+        return []
+
+
+def final_answer(text: str) -> str | None:
+    """Return the answer within the document of a pipeline, or None when it has none."""
+    answer = _pipeline(text).get("answer")
+    return without_surrogates(answer) if isinstance(answer, str) else None
+
+
+def _pipeline(text: object) -> dict[str, object]:
+    """Return the fields of a pipeline's document by their names in small letters; nothing for any other text."""
     if not isinstance(text, str) or text.count("{") > MAX_STAGES:
-        return []
+        return {}
     if is_too_complex(text.encode("utf-8", "replace")):
-        return []
+        return {}
     try:
         value = json.loads(text, object_pairs_hook=Pairs, parse_int=_stage_integer)
-        if not isinstance(value, Pairs):
-            return []
-        stages = {key.lower(): item for key, item in value}.get("stages")
-        if type(stages) is not list:
-            return []
-        return [_stage(item) for item in stages]
-    except (ValueError, RecursionError, Spoiled):
-        return []
+    except (ValueError, RecursionError):
+        return {}
+    return {key.lower(): item for key, item in value} if isinstance(value, Pairs) else {}
 
 
 def _stage_integer(literal: str) -> int | float:

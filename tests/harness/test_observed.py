@@ -117,6 +117,11 @@ def test_the_text_after_the_last_tool_call_is_the_answer() -> None:
     assert found.answer == "It is done."
 
 
+def test_the_answer_of_a_pipeline_stands_in_its_document() -> None:
+    document = {"status": "completed", "answer": "42", "stages": [{"name": "s"}]}
+    assert seen(event("text", delta="PASS"), event("final", text=json.dumps(document))).answer == "42"
+
+
 def test_the_text_of_a_final_event_is_the_answer() -> None:
     assert seen(event("text", delta="draft"), event("final", text="42")).answer == "42"
 

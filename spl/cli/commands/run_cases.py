@@ -15,6 +15,8 @@ from spl.cli.render.runs import render_run, run_table
 from spl.cli.render.text import fields, short
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from spl.contracts.runs import RunsMade
     from spl.kernel.execute import Done, How
     from spl.kernel.trial import Choice
@@ -115,10 +117,11 @@ def how(jobs: int, timeout: str | None, progress: Progress | None = None) -> How
     Raises:
         UsageError: The timeout is not a duration.
     """
-    from spl.environment import variables  # noqa: PLC0415 - imported when called
+    from spl.environment import config_path, variables  # noqa: PLC0415 - imported when called
     from spl.errors import UsageError  # noqa: PLC0415
     from spl.harness.durations import parse_duration  # noqa: PLC0415
     from spl.kernel.execute import How  # noqa: PLC0415
+    from spl.kernel.launch import BuiltIn  # noqa: PLC0415
 
     try:
         seconds = 0.0 if timeout is None else parse_duration(timeout)
@@ -134,11 +137,27 @@ def how(jobs: int, timeout: str | None, progress: Progress | None = None) -> How
 
     return How(
         environment=variables(),
+        built_in=BuiltIn(config=config_path(), key_variables=_key_variables),
         jobs=jobs,
         timeout_ms=max(1, round(seconds * 1000)) if seconds else None,
         on_planned=None if progress is None else progress.plan,
         on_done=counted,
     )
+
+
+def _key_variables(models: Sequence[str]) -> Sequence[str]:
+    """Return the variables that hold the keys for models; only definitions of the built-in agent ask.
+
+    Raises:
+        MissingExtraError: The built-in agent is not installed.
+        FileInputError, InputError: The configuration cannot be used.
+    """
+    from spl.agent.run import require_extra  # noqa: PLC0415 - as above
+    from spl.agent.settings import key_variables  # noqa: PLC0415
+    from spl.environment import settings  # noqa: PLC0415
+
+    require_extra()
+    return key_variables(settings(), models)
 
 
 def _render_made(document: RunsMade) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from spl.harness.lenient import text
 from spl.harness.observer import Observer
-from spl.harness.usage import final_stages
+from spl.harness.usage import final_answer, final_stages
 
 SCHEMA_VERSION: Final = 2
 _TELLS_OF_TOOLS: Final = frozenset({"run_start", "tool_call", "tool_result", "final", "run_end"})
@@ -29,8 +29,8 @@ class StreamJson:
     def take(self, event: Mapping[str, Any], observer: Observer) -> None:
         """Read tool calls and their results, text, and the end.
 
-        The text after the last tool call is the answer, unless the final event brings one of its own; the document of
-        a pipeline, which holds stages, is none.
+        The text after the last tool call is the answer, unless the final event brings one of its own. The document of
+        a pipeline, which holds stages, is none, but its `answer` is.
         """
         kind = event.get("type")
         if kind in _TELLS_OF_TOOLS:
@@ -44,8 +44,10 @@ class StreamJson:
         elif kind == "text":
             observer.answer.add(text(event.get("delta")) or text(event.get("text")))
         elif kind == "final":
-            if (final := text(event.get("text"))) and not final_stages(final):
-                observer.answer.whole(final)
+            final = text(event.get("text"))
+            answer = final_answer(final) if final_stages(final) else final
+            if answer:
+                observer.answer.whole(answer)
             observer.answer.settle()
         elif kind == "run_end":
             observer.answer.settle()
