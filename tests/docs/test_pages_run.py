@@ -27,10 +27,11 @@ def assert_shown(shown: str, printed: str) -> None:
         assert re.fullmatch(re.sub(r"(?:\\ )+", r"\\s+", pattern), got.rstrip()), f"{want!r} is not {got!r}"
 
 
-def test_the_console_blocks_of_the_readme_print_what_they_show(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "least"), [("README.md", 12), ("docs/running.md", 8)])
+def test_the_console_blocks_of_a_page_print_what_they_show(tmp_path: Path, page: str, least: int) -> None:
     environment = {**os.environ, "SPL_HOME": str(tmp_path / "home"), "COLUMNS": "200"}
     commands = 0
-    for language, text in blocks(ROOT / "README.md"):
+    for language, text in blocks(ROOT / page):
         if language != "console":
             continue
         for step in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
@@ -49,7 +50,7 @@ def test_the_console_blocks_of_the_readme_print_what_they_show(tmp_path: Path) -
             commands += 1
             if shown.strip():
                 assert_shown(shown, done.stdout)
-    assert commands >= 12
+    assert commands >= least
 
 
 def test_a_page_that_shows_something_else_is_noticed() -> None:
