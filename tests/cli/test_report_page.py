@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import sys
 import unicodedata
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -191,3 +192,8 @@ def test_amounts_that_lie_far_apart_stand_on_a_logarithmic_scale() -> None:
     assert "$0.02" in far
     assert "logarithmic" not in near
     assert "$0" in near
+
+
+def test_drawing_charts_leaves_the_way_python_imports_as_it_was() -> None:
+    scatter_chart([Point(label="1", x=1.0, y=0.5)], Words("c", "Cost", "Cost against passes"), "cost", "rate")
+    assert not [finder for finder in sys.meta_path if type(finder).__module__.startswith("pygal")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 from xml.etree import ElementTree as ET
@@ -130,11 +131,21 @@ def scatter_chart(points: Sequence[Point], words: Words, x_title: str, y_title: 
     return _finished(chart, words, classes, labels)
 
 
-def _plot(**options: Any) -> Any:  # noqa: ANN401 - pygal has no types
-    """Return an empty chart without legend, scripts and tooltips."""
+def _pygal() -> Any:  # noqa: ANN401 - pygal has no types
+    """Return pygal, without the finder for its map plug-ins that it leaves on Python's import path.
+
+    The finder is of a kind that Python 3.11 warns of at every later import, and 3.12 passes over.
+    """
+    finders = list(sys.meta_path)
     import pygal  # noqa: PLC0415 - a tenth of a second, and only pages have charts
 
-    return pygal.XY(
+    sys.meta_path[:] = [finder for finder in sys.meta_path if finder in finders]
+    return pygal
+
+
+def _plot(**options: Any) -> Any:  # noqa: ANN401 - pygal has no types
+    """Return an empty chart without legend, scripts and tooltips."""
+    return _pygal().XY(
         js=[],
         width=WIDTH,
         show_legend=False,
