@@ -136,10 +136,9 @@ def _pygal() -> Any:  # noqa: ANN401 - pygal has no types
 
     The finder is of a kind that Python 3.11 warns of at every later import, and 3.12 passes over.
     """
-    finders = list(sys.meta_path)
     import pygal  # noqa: PLC0415 - a tenth of a second, and only pages have charts
 
-    sys.meta_path[:] = [finder for finder in sys.meta_path if finder in finders]
+    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, pygal.PluginImportFixer)]
     return pygal
 
 
