@@ -171,5 +171,5 @@ class Home:
 def _source(behaviour: dict[str, Any], trust: Trust) -> define.Source:
     import msgspec  # noqa: PLC0415 - only definitions need it
 
-    parsed = define.parse_behaviour(json.dumps(behaviour).encode(), "definition")
+    parsed = define.parse_source(json.dumps(behaviour).encode(), "definition")
     return msgspec.structs.replace(parsed, trust=trust)

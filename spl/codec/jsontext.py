@@ -108,18 +108,35 @@ def to_record_value(value: object, path: str = "$") -> object:
     Raises:
         EncodingError: A number does not fit the profile, or a null stands where a value belongs.
     """
+    problems: list[tuple[str, str]] = []
+    converted = record_value(value, problems, path)
+    if problems:
+        where, message = problems[0]
+        raise EncodingError(f"{where}: {message}")
+    return converted
+
+
+def record_value(value: object, problems: list[tuple[str, str]], path: str = "$") -> object:
+    """Return what `to_record_value` returns, for a caller that names every problem at once.
+
+    What has no place in a record stands as it was parsed, and `problems` gains its path and what is wrong with it.
+    """
     if isinstance(value, Number):
-        return {"dec": list(decimal_parts(value, path))}
+        try:
+            return {"dec": list(decimal_parts(value))}
+        except EncodingError as error:
+            problems.append((path, error.message))
+            return str(value)
     if isinstance(value, Mapping):
-        return {key: to_record_value(item, f"{path}.{key}") for key, item in value.items()}
+        return {key: record_value(item, problems, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [to_record_value(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        return [record_value(item, problems, f"{path}[{i}]") for i, item in enumerate(value)]
     if value is None:
-        raise EncodingError(f"{path}: null has no place here; leave the field out")
+        problems.append((path, "null has no place here; leave the field out"))
     return value
 
 
-def decimal_parts(literal: str, path: str = "$") -> tuple[int, int]:
+def decimal_parts(literal: str) -> tuple[int, int]:
     """Return mantissa and exponent (of ten) of a decimal literal, without trailing zeros in the mantissa.
 
     Raises:
@@ -128,9 +145,9 @@ def decimal_parts(literal: str, path: str = "$") -> tuple[int, int]:
     try:
         number = Decimal(literal)
     except InvalidOperation as error:
-        raise EncodingError(f"{path}: {literal!r} is not a decimal number") from error
+        raise EncodingError(f"{literal!r} is not a decimal number") from error
     if not number.is_finite():
-        raise EncodingError(f"{path}: {literal!r} is not a finite number")
+        raise EncodingError(f"{literal!r} is not a finite number")
     if not number:
         return 0, 0
     sign, digits, exponent = number.as_tuple()
@@ -139,7 +156,7 @@ def decimal_parts(literal: str, path: str = "$") -> tuple[int, int]:
     # Twenty digits are beyond every integer of the profile; longer ones are not worth converting.
     mantissa = int(significant[:20])
     if mantissa > MAX_INTEGER or abs(exponent) > _MAX_EXPONENT:
-        raise EncodingError(f"{path}: {literal} has more digits than a record keeps")
+        raise EncodingError(f"{literal} has more digits than a record keeps")
     return -mantissa if sign else mantissa, exponent
 
 

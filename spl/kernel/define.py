@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from spl.codec import digest, jsontext
+from spl.codec import canonical, digest, jsontext
 from spl.contracts.actors import DefinitionDocument, DefinitionList, DefinitionPart, FacetDocument
 from spl.errors import ConflictError, DoorClosedError, EncodingError, schema_error
 from spl.ids import BlobId, RecordId, is_prefix, parse_id
@@ -17,7 +17,8 @@ from spl.kernel.home import Kernel
 from spl.kernel.names import found_of, incumbent_of, record_of, resolve_actor, resolve_definition
 from spl.records.behaviour import behaviour_problems
 from spl.records.definitions import MAX_LONG_TEXT_BYTES, Definition, State, Trust
-from spl.records.envelope import BlobRef, Draft, Record
+from spl.records.envelope import MAX_RECORD_BYTES, BlobRef, Draft, Record
+from spl.records.problems import Problem
 from spl.records.secrets import Secrets, texts_of
 from spl.store.log import DefinitionRow, Transaction, View
 from spl.store.remains import WITHDRAWN, Remains
@@ -34,6 +35,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         origin: Where it came from.
         trust: How far it is trusted.
         note: A remark.
+        problems: Path and message of all that keeps the map from being a behaviour; the define door names them.
     """
 
     behaviour: dict[str, Any]
@@ -41,10 +43,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = "local"
     trust: Trust = "untrusted"
     note: str | None = None
+    problems: Sequence[Problem] = ()
 
 
-def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = None) -> Source:
-    """Return the behaviour of a definition file; every problem is named at once.
+def parse_source(data: bytes, name: str, pins: Mapping[str, bytes] | None = None) -> Source:
+    """Return what a definition file says, with the problems that the define door will name.
 
     Args:
         data: The file's bytes: TOML when its name ends so, else JSON.
@@ -52,8 +55,8 @@ def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = N
         pins: Files that the behaviour is made of, by relative name.
 
     Raises:
-        EncodingError: It is neither TOML nor JSON, or a value lies outside the encoding profile.
-        SchemaError: It is not a behaviour.
+        EncodingError: It is neither TOML nor JSON.
+        SchemaError: It is not a map.
     """
     if name.endswith(".toml"):
         try:
@@ -64,19 +67,40 @@ def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = N
         parsed = jsontext.parse(data, what=name)
     if not isinstance(parsed, dict):
         raise schema_error(name, [("$", "a definition is a map")])
-    try:
-        behaviour = jsontext.to_record_value(parsed)
-    except EncodingError as error:
-        raise EncodingError(f"{name}: {error.message}") from error
+    problems: list[Problem] = []
+    behaviour = jsontext.record_value(parsed, problems)
     assert isinstance(behaviour, dict)  # noqa: S101 - a map stays a map
     contents: dict[BlobId, bytes] = {}
     _name_files(behaviour, pins or {}, contents)
     _move_long_texts(behaviour, contents)
-    found = list(behaviour_problems(behaviour))
-    if found:
-        raise schema_error(name, found)
-    digest.facet(behaviour)  # refuses what cannot be encoded
-    return Source(behaviour=behaviour, contents=contents)
+    named = {path for path, _ in problems}
+    problems += [found for found in behaviour_problems(behaviour) if found[0] not in named]
+    if not problems:
+        problems += _unencodable(behaviour)
+    return Source(behaviour=behaviour, contents=contents, problems=problems)
+
+
+def parse_behaviour(data: bytes, name: str, pins: Mapping[str, bytes] | None = None) -> Source:
+    """Return the behaviour of a definition file, without a problem; arguments as of `parse_source`.
+
+    Raises:
+        EncodingError: It is neither TOML nor JSON.
+        SchemaError: It is not a behaviour; every problem is named at once.
+    """
+    source = parse_source(data, name, pins)
+    if source.problems:
+        raise schema_error(name, source.problems)
+    return source
+
+
+def _unencodable(behaviour: dict[str, Any]) -> Iterator[Problem]:
+    try:
+        size = len(canonical.encode(behaviour))
+    except EncodingError as error:
+        yield "$", error.message
+        return
+    if size > MAX_RECORD_BYTES:
+        yield "$", f"has {size} bytes; a record has at most {MAX_RECORD_BYTES}: pin long content as files"
 
 
 def _name_files(behaviour: dict[str, Any], pins: Mapping[str, bytes], contents: dict[BlobId, bytes]) -> None:
@@ -104,7 +128,13 @@ def _move_long_texts(behaviour: dict[str, Any], contents: dict[BlobId, bytes]) -
 
 
 def facet_of(source: Source) -> FacetDocument:
-    """Return the facet that a behaviour has; nothing is written."""
+    """Return the facet that a behaviour has; nothing is written.
+
+    Raises:
+        SchemaError: It is not a behaviour; every problem is named at once.
+    """
+    if source.problems:
+        raise schema_error("the definition", source.problems)
     return FacetDocument(facet=digest.facet(source.behaviour), behaviour=source.behaviour)
 
 
@@ -139,7 +169,7 @@ def record_candidate(
     Raises:
         DoorClosedError: The define door stays closed.
     """
-    check_door(kernel, tx, actor, source, trial=trial)
+    _pass_door(door_reasons(kernel, tx, actor, source, trial=trial))
     rows = tx.definitions(actor=actor, facet=digest.facet(source.behaviour))
     same = [row for row in rows if tx.withdrawn(row.id) is None]
     if same:
@@ -164,15 +194,11 @@ def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = 
     seen = None if expect is None else resolve_definition(kernel.log, expect, owner).id
 
     def append(tx: Transaction) -> DefinitionDocument:
-        check_door(kernel, tx, owner, source)
         incumbent = incumbent_of(tx, owner)
-        if seen is not None and (incumbent is None or incumbent.id != seen):
-            now = "nothing is" if incumbent is None else f"{incumbent.id.hex()[:12]} is"
-            raise ConflictError(
-                f"expected {seen.hex()[:12]} to be installed, but {now}",
-                hint="look at spl definition list, then expect what it shows",
-                details={"incumbent": incumbent.id.hex() if incumbent else None},
-            )
+        reasons, conflict = door_reasons(kernel, tx, owner, source), _conflict(seen, incumbent)
+        _pass_door([*reasons, conflict.message] if reasons and conflict else reasons)
+        if conflict is not None:
+            raise conflict
         here = incumbent is not None and tx.withdrawn(incumbent.id) is None
         if incumbent is not None and here and incumbent.facet == digest.facet(source.behaviour):
             return definition_document(tx, incumbent)
@@ -183,8 +209,10 @@ def install(kernel: Kernel, actor: str, source: Source, *, expect: str | None = 
     return kernel.transact(append)
 
 
-def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source, *, trial: bool = False) -> None:
-    """Return when the define door is open for a behaviour.
+def door_reasons(
+    kernel: Kernel, view: View, actor: RecordId, source: Source, *, trial: bool = False
+) -> list[str]:
+    """Return every reason why the define door stays closed for a behaviour; none when it is open.
 
     Args:
         kernel: The open home.
@@ -192,36 +220,54 @@ def check_door(kernel: Kernel, view: View, actor: RecordId, source: Source, *, t
         actor: Whose definition it would be.
         source: The behaviour.
         trial: Whether it is to be tried, for which it must differ from the incumbent.
-
-    Raises:
-        DoorClosedError: It is not; every reason is named.
     """
-    behaviour = source.behaviour
-    reasons = [f"{path}: {message}" for path, message in behaviour_problems(behaviour)]
+    found = source.problems or behaviour_problems(source.behaviour)
+    reasons = [f"{path}: {message}" for path, message in found]
     reasons += _secrets(kernel.secrets, source)
     owner = found_of(view, actor).by
     if owner != kernel.operator:
         reasons.append(f"the actor belongs to {owner}, not to this home's operator")
     reasons += _missing_files(kernel, source)
     incumbent = incumbent_of(view, actor)
-    if trial and not reasons and incumbent is not None and incumbent.facet == digest.facet(behaviour):
+    if trial and not reasons and incumbent is not None and incumbent.facet == digest.facet(source.behaviour):
         reasons.append("this behaviour is installed already, so there is nothing to try: run it as it is")
+    return reasons
+
+
+def _pass_door(reasons: Sequence[str]) -> None:
     if reasons:
         raise DoorClosedError(
-            "the define door stays closed: " + "; ".join(reasons), details={"reasons": reasons}
+            "the define door stays closed: " + "; ".join(reasons), details={"reasons": list(reasons)}
         )
 
 
+def _conflict(seen: RecordId | None, incumbent: DefinitionRow | None) -> ConflictError | None:
+    """Return why a compare-and-set fails, if it does."""
+    if seen is None or (incumbent is not None and incumbent.id == seen):
+        return None
+    now = "nothing is" if incumbent is None else f"{incumbent.id.hex()[:12]} is"
+    return ConflictError(
+        f"expected {seen.hex()[:12]} to be installed, but {now}",
+        hint="look at spl definition list, then expect what it shows",
+        details={"incumbent": incumbent.id.hex() if incumbent else None},
+    )
+
+
+def _files(source: Source) -> dict[str, Any]:
+    """Return the pinned files by name, also of a map that is no behaviour."""
+    files = source.behaviour.get("files")
+    return files if isinstance(files, dict) else {}
+
+
 def _missing_files(kernel: Kernel, source: Source) -> Iterator[str]:
-    files: Any = source.behaviour.get("files")
-    for name, blob in files.items() if isinstance(files, dict) else ():
+    for name, blob in _files(source).items():
         if blob not in source.contents and (not isinstance(blob, bytes) or BlobId(blob) not in kernel.blobs):
             yield f"the pinned file {name} is not in this home; add it with --pin"
 
 
 def _secrets(secrets: Secrets, source: Source) -> Iterator[str]:
     """Yield why a behaviour may not enter: to withhold a secret from it would change its facet."""
-    names = {blob: name for name, blob in (source.behaviour.get("files") or {}).items()}
+    names = {blob: name for name, blob in _files(source).items() if isinstance(blob, bytes)}
     for path, text in texts_of(source.behaviour):
         where = secrets.withhold(path)[0]
         yield from (f"{where}: holds a secret ({rule})" for rule in secrets.find(text))
@@ -233,7 +279,7 @@ def _secrets(secrets: Secrets, source: Source) -> Iterator[str]:
 
 
 def _store(kernel: Kernel, source: Source) -> tuple[BlobRef, ...]:
-    files = set((source.behaviour.get("files") or {}).values())
+    files = set(_files(source).values())
     return tuple(
         put_blob(
             kernel.blobs,

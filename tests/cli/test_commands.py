@@ -143,9 +143,10 @@ def test_an_install_that_expects_another_incumbent_changes_nothing(shell: Shell)
 def test_a_malformed_definition_is_refused_with_every_problem(shell: Shell, tmp_path: Path) -> None:
     shell.text("actor", "add", "coder")
     (tmp_path / "bad.json").write_text('{"adapter": "external", "colour": "red", "system": 3}')
-    refusal = shell.refused("definition", "propose", "coder", "bad.json")
-    paths = {problem["path"] for problem in refusal["details"]["problems"]}
-    assert {"$.colour", "$.system"} <= paths
+    closed = shell.refused("definition", "propose", "coder", "bad.json", status=4)
+    assert [reason.split(":")[0] for reason in closed["details"]["reasons"]] == ["$.colour", "$.system"]
+    refusal = shell.refused("definition", "facet", "bad.json")
+    assert {problem["path"] for problem in refusal["details"]["problems"]} == {"$.colour", "$.system"}
     assert shell.document("status")["size"] == 1
     assert shell.refused("definition", "propose", "coder", "none.toml")["code"] == "file_input"
     assert shell.refused("definition", "propose", "coder", "v1.toml", "--trust", "much")["code"] == "usage"

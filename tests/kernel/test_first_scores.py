@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -19,8 +20,18 @@ from spl.errors import (
     UnknownIdError,
     UnknownNameError,
 )
+from spl.ids import RecordId
 from spl.kernel.actors import add_actor, list_actors
-from spl.kernel.define import Source, install, list_definitions, parse_behaviour, propose, show_definition
+from spl.kernel.define import (
+    Source,
+    facet_of,
+    install,
+    list_definitions,
+    parse_behaviour,
+    parse_source,
+    propose,
+    show_definition,
+)
 from spl.kernel.home import Kernel
 from spl.kernel.judge import judge, list_verdicts, retract
 from spl.kernel.names import resolve_definition, resolve_id
@@ -160,6 +171,53 @@ def test_the_define_door_names_every_reason(kernel: Kernel) -> None:
     with pytest.raises(SchemaError) as malformed:
         parse_behaviour(b'{"adapter": "command", "argv": [1], "speed": 2}', "d.json")
     assert len(malformed.value.details["problems"]) == 2
+
+
+def test_a_closed_door_names_what_the_file_the_actor_and_the_home_have_against_it(kernel: Kernel) -> None:
+    text = b"""
+adapter = "command"
+argv = ["agent", 1]
+speed = 2
+params = {heat = nan, key = "AKIAIOSFODNN7EXAMPLE"}
+files = {prompt = "0000000000000000000000000000000000000000000000000000000000000000"}
+"""
+    add_actor(kernel, "bot")
+    first = propose(kernel, "bot", Source(behaviour={"adapter": "command", "argv": ["agent"]}))
+    size = kernel.log.size()
+    with pytest.raises(DoorClosedError) as closed:
+        install(kernel, "bot", parse_source(text, "d.toml"), expect=first.id.hex())
+    named = "\n".join(closed.value.details["reasons"])
+    assert "$.argv[1]" in named
+    assert "$.speed" in named
+    assert "$.params.heat: 'nan' is not a finite number" in named
+    assert "$.params.key: holds a secret" in named
+    assert "pinned file prompt" in named
+    assert "to be installed, but nothing is" in named
+    assert len(closed.value.details["reasons"]) == 6
+    assert kernel.log.size() == size
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ({"adapter": "command", "argv": ["a"], "params": {"n": 2**53}}, "$: "),
+        ({"adapter": "command", "argv": ["a"], "params": {"n": None}}, "$.params.n: null"),
+        ({"adapter": "command", "argv": ["a"], "files": [1]}, "$.files: "),
+        ({"adapter": "command", "argv": ["a"], "params": {"n": [["x"] * 61_440]}}, "$.params"),
+        ({"adapter": "command", "argv": ["a"], "params": {"n": ["x"] * 61_440}}, "$: "),
+        ({"adapter": "psychic", "params": {"n": 1}}, "$.adapter: "),
+    ],
+)
+def test_what_no_record_can_hold_is_a_reason_of_the_door(
+    kernel: Kernel, behaviour: dict[str, object], reason: str
+) -> None:
+    add_actor(kernel, "bot")
+    source = parse_source(json.dumps(behaviour).encode(), "d.json")
+    with pytest.raises(DoorClosedError) as closed:
+        propose(kernel, "bot", source)
+    assert [found for found in closed.value.details["reasons"] if found.startswith(reason)]
+    with pytest.raises(SchemaError):
+        facet_of(source)
 
 
 def test_a_pinned_file_moves_the_facet(kernel: Kernel) -> None:
@@ -357,27 +415,23 @@ def test_a_run_that_cannot_be_read_is_counted_as_excluded(kernel: Kernel) -> Non
     case = kernel.log.cases(kernel.log.suites("smoke")[0].id)[0]
     before = score_suite(kernel, "smoke", "coder", "incumbent")
 
+    def arrived(tx: Transaction, kind: str, body: Mapping[str, object], **envelope: object) -> RecordId:
+        record = {
+            "v": 1,
+            "kind": kind,
+            "by": "did:web:later.example",
+            "at": 1,
+            "body": body,
+            "salt": bytes(16),
+        }
+        return tx.append_signed(canonical.encode(record | envelope), b"").id
+
     def append(tx: Transaction) -> None:
-        start = tx.append(
-            Draft(
-                body=RunStart(facet=row.facet, trial=False, adapter="external"),
-                by=kernel.operator,
-                refs={"actor": (row.actor,), "definition": (row.id,), "case": (case.id,)},
-            )
-        )
-        later = canonical.encode(
-            {
-                "v": 1,
-                "kind": "core.run.end.v1",
-                "by": "did:web:later.example",
-                "at": 1,
-                "body": {"status": "completed", "mood": "good"},
-                "thread": start.id,
-                "refs": {"start": [start.id]},
-                "salt": bytes(16),
-            }
-        )
-        tx.append_signed(later, b"")
+        refs = {"actor": [row.actor], "definition": [row.id], "case": [case.id]}
+        begun = {"facet": row.facet, "trial": False, "adapter": "external"}
+        start = arrived(tx, "core.run.start.v1", begun, refs=refs)
+        ended = {"status": "completed", "mood": "good"}
+        arrived(tx, "core.run.end.v1", ended, thread=start, refs={"start": [start]})
 
     kernel.transact(append)
     after = score_suite(kernel, "smoke", "coder", "incumbent")

@@ -32,19 +32,19 @@ def read_source(file: str, pins: list[str], *, origin: str, trust: str, note: st
 
     Raises:
         UsageError: The trust is not one, or two pinned files have the same name.
-        FileInputError, EncodingError, SchemaError: A file cannot be read, or is not a behaviour.
+        FileInputError, EncodingError, SchemaError: A file cannot be read, or does not hold a map.
     """
     import msgspec  # noqa: PLC0415 - imported when called
 
     from spl.errors import UsageError  # noqa: PLC0415
-    from spl.kernel.define import parse_behaviour  # noqa: PLC0415
+    from spl.kernel.define import parse_source  # noqa: PLC0415
 
     if trust not in ("untrusted", "reviewed", "trusted"):
         raise UsageError(f"--trust is untrusted, reviewed or trusted, not {trust!r}")
     pinned = {Path(pin).name: read_file(pin) for pin in pins}
     if len(pinned) != len(pins):
         raise UsageError("two pinned files have the same name; a definition knows its files by their names")
-    source = parse_behaviour(read_file(file), file, pinned)
+    source = parse_source(read_file(file), file, pinned)
     called = note or (
         None if "system" in source.behaviour else Path(file).name
     )  # a system has a name of its own

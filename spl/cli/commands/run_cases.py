@@ -95,7 +95,7 @@ def choice(definition: str | None, trial: str | None, pins: list[str]) -> Choice
 
     Raises:
         UsageError: The options exclude each other.
-        FileInputError, EncodingError, SchemaError: The file is not a behaviour.
+        FileInputError, EncodingError, SchemaError: The file cannot be read, or does not hold a map.
     """
     from spl.cli.commands.definition import read_source  # noqa: PLC0415 - imported when called
     from spl.errors import UsageError  # noqa: PLC0415
