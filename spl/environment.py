@@ -59,6 +59,15 @@ def config_path() -> Path:
         ) from error
 
 
+def config_variables() -> dict[str, str]:
+    """Return the variables that tell a process of ours where the configuration is; it may have another HOME, or none.
+
+    Raises:
+        UsageError: This user has no home directory, and no other place was named.
+    """
+    return {CONFIG_VARIABLE: str(config_path())}
+
+
 def settings() -> Settings:
     """Return the configuration of the built-in agent; without a file, the hosted providers are there.
 

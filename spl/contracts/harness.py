@@ -222,7 +222,12 @@ class Failure(Struct, frozen=True):
 class EvalDocument(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="contract", tag="splice.cli.eval.v1"
 ):
-    """What `eval validate`, `run` and `bench` print; `report` (an addition) is the score report of `run`."""
+    """What `eval validate`, `run` and `bench` print.
+
+    Attributes:
+        report: An addition: the score report of `run`.
+        definition_facets: An addition: by model, the facet of the behaviour that `spl`'s own agent had.
+    """
 
     suite: str
     name: str = ""
@@ -256,3 +261,4 @@ class EvalDocument(
     failures: list[Failure] = []
     benchmark: Benchmark | None = None
     report: ScoreReport | None = None
+    definition_facets: dict[str, str] = {}

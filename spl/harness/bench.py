@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -16,6 +15,7 @@ from spl.contracts.harness import BenchTask
 from spl.harness import process
 from spl.harness.agent import agent_words
 from spl.harness.baselines import Baselines, Fixture
+from spl.harness.built_in import BuiltIn, built_in_words
 from spl.harness.checks import select_task
 from spl.harness.execution import Executed, Launch, Order, Site, execute
 from spl.harness.fixture import fixture_directory, tree_entries
@@ -26,8 +26,6 @@ from spl.harness.report import agent_result, bench_task, harness_error, selectio
 from spl.harness.request import BenchOutcome, BenchRequest
 from spl.harness.suite import Suite, Task
 from spl.harness.workspace import refuse_inside
-
-_BUILT_IN: Final = ("--no-trust", "exec", "--output-format", "stream-json")
 
 
 def run_bench(request: BenchRequest) -> BenchOutcome:
@@ -122,14 +120,13 @@ def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: 
     located: list[str] = []
 
     def launch(workspace: Path) -> Launch:
+        environment = _environment(request, workspace, private)
+        if isinstance(request.agent, BuiltIn):
+            words = built_in_words(task.prompt, model=model)
+            own = _environment(request, workspace, private, request.agent.key_variables([model]))
+            return Launch(words, {**own, **request.agent.variables}, environment, model)
         values = {"workspace": str(workspace), "prompt": task.prompt, "task_id": task.id, "model": model}
-        words = agent_words(request.agent_command, values) or built_in_words(model, task.prompt)
-        if request.clean_env:
-            private.append(Path(tempfile.mkdtemp(dir=request.spools, prefix="private-")))
-            environment = process.allowlisted(request.environment, workspace, private[0])
-        else:
-            environment = process.inherited(request.environment, workspace)
-        return Launch(words, environment, environment, model)
+        return Launch(agent_words(request.agent, values), environment, environment, model)
 
     def fixture() -> Fixture:
         found = suite_fixture(request.suite, task, site.root)
@@ -152,6 +149,17 @@ def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: 
         for path in private:
             remove_tree(path)
     return finished_row(task, model, done, located[0] if done.ran else "")
+
+
+def _environment(
+    request: BenchRequest, workspace: Path, private: list[Path], names: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the environment of an agent or its checks; a directory that it needs joins `private`."""
+    if not request.clean_env:
+        return process.inherited(request.environment, workspace)
+    if not private:
+        private.append(Path(tempfile.mkdtemp(dir=request.spools, prefix="private-")))
+    return process.allowlisted(request.environment, workspace, private[0], names)
 
 
 def suite_fixture(suite: Suite, task: Task, root: Path) -> Fixture:
@@ -182,9 +190,3 @@ def finished_row(task: Task, model: str, done: Executed, fixture_path: str) -> B
         report=done.report,
     )
     return msgspec.structs.replace(row, left_behind=done.left_behind)
-
-
-def built_in_words(model: str, prompt: str) -> list[str]:
-    """Return the command of the built-in agent: the current program, told to execute the prompt."""
-    chosen = ["--model", model] if model else []
-    return [sys.executable, "-m", "spl", *_BUILT_IN, *chosen, prompt]

@@ -38,6 +38,8 @@ def write_json(document: object, write: Write) -> None:
 def _pieces(value: object, depth: int) -> Iterator[str]:
     if isinstance(value, Struct):
         yield from _composite(_fields(value), "{}", depth)
+    elif isinstance(value, dict):
+        yield from _composite(value.items(), "{}", depth)
     elif isinstance(value, list):
         yield from _composite((("", item) for item in value), "[]", depth)
     elif isinstance(value, SpooledText):
@@ -75,7 +77,7 @@ def _fields(value: Struct) -> Iterator[tuple[str, object]]:
 
 
 def _is_absent(item: object, default: object) -> bool:
-    if item is None or isinstance(item, list | SpooledText):
+    if item is None or isinstance(item, list | dict | SpooledText):
         return not item
     return default is not None and item == default
 
@@ -128,6 +130,7 @@ def text_lines(document: EvalDocument) -> Iterator[str]:
         ("runner", document.runner_kind),
         ("requested model", document.requested_model),
         ("models used", ", ".join(document.models_used)),
+        ("definition", ", ".join(dict.fromkeys(document.definition_facets.values()))),
     )
     yield from (f"{label}: {value}" for label, value in optional if value)
     if document.status == "valid":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -249,16 +249,24 @@ def bench_document(
     runner_kind: str,
     models: Sequence[str],
     work_root: str = "",
+    facets: Mapping[str, str] | None = None,
 ) -> EvalDocument:
-    """Return the document of `eval bench`; `work_root` is given when the workspaces are kept."""
+    """Return the document of `eval bench`.
+
+    Args:
+        suite: The suite.
+        rows: Task-major.
+        runner_kind: `external_command` or `splice_pipeline`.
+        models: The models that were asked for.
+        work_root: Where the workspaces are, when they are kept.
+        facets: By model, the facet of the definition that was run, where there is one.
+    """
     bench = benchmark(suite.id, rows)
     samples = [sample for row in rows for sample in row.agent.usage_samples]
     sums: Account = account(samples)
     counts = bench.summary
-    used: list[str] = []
-    for row in rows:
-        used += models_used(row.agent.usage_samples, row.agent.stages)
-    model = models[0] if models else ""
+    used = [name for row in rows for name in models_used(row.agent.usage_samples, row.agent.stages)]
+    model = next(iter(models), "")
     return EvalDocument(
         suite=suite.id,
         name=suite.name,
@@ -290,6 +298,7 @@ def bench_document(
         work_root=work_root,
         failures=[failure for row in rows for failure in _row_failures(row)],
         benchmark=bench,
+        definition_facets=dict(facets or {}),
     )
 
 

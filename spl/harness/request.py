@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from spl.contracts.harness import BenchTask
+from spl.harness.built_in import BuiltIn
 from spl.harness.suite import Suite
 
 
@@ -38,7 +39,7 @@ class BenchRequest(Struct, frozen=True, kw_only=True):
         suite: The suite.
         task_id: Only this task, or nothing for all.
         models: The models in order; none means one run with an empty name.
-        agent_command: The agent's words, placeholders as written.
+        agent: The agent's words, placeholders as written, or the built-in agent.
         work_root: As the caller wrote it, or nothing for a temporary directory.
         keep_workspaces: Leave workspaces and the temporary work root in place.
         timeout_s: Limit for each row, 0 for none.
@@ -52,7 +53,7 @@ class BenchRequest(Struct, frozen=True, kw_only=True):
     """
 
     suite: Suite
-    agent_command: list[str]
+    agent: list[str] | BuiltIn
     environment: Mapping[str, str]
     spools: Path
     task_id: str = ""

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from spl.harness.baselines import Baselines, Fixture
+from spl.harness.built_in import BuiltIn
 from spl.harness.execution import Executed, Launch, Order, Site, execute
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
@@ -25,7 +26,7 @@ from spl.ids import BlobId, RecordId
 from spl.kernel.content import fit, put_text
 from spl.kernel.evidence import ended, evidence
 from spl.kernel.home import Kernel
-from spl.kernel.launch import BuiltIn, Starter
+from spl.kernel.launch import Starter
 from spl.kernel.trial import Under
 from spl.records.envelope import Draft
 from spl.records.evals import Expect

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from spl.codec import digest, jsontext
 from spl.errors import OperationFailedError
 from spl.harness import process
 from spl.harness.agent import agent_words
+from spl.harness.built_in import BuiltIn, built_in_words
 from spl.harness.execution import Launch
 from spl.harness.suite import Task
 from spl.ids import BlobId
@@ -25,19 +26,6 @@ from spl.records.runs import RunObserved
 from spl.records.wire import to_map
 
 _PIECE: Final = 1 << 20
-_BUILT_IN: Final = ("-P", "-m", "spl", "--no-trust", "exec", "--output-format", "stream-json")
-
-
-class BuiltIn(Struct, frozen=True, kw_only=True):
-    """What the built-in agent needs besides a definition: where its endpoints stand, and whose keys it is handed.
-
-    Attributes:
-        config: The configuration file.
-        key_variables: Returns the names of the variables that hold the keys for some models.
-    """
-
-    config: Path
-    key_variables: Callable[[Sequence[str]], Sequence[str]]
 
 
 class Starter(Struct, frozen=True, kw_only=True):
@@ -77,7 +65,7 @@ class Starter(Struct, frozen=True, kw_only=True):
         for name, blob in pins.items():
             _write(files, name, self.blobs.get(blob))
         if isinstance(self.behaviour, PipelineBehaviour):
-            words = [sys.executable, *_BUILT_IN, "--definition", str(self._definition(private)), task.prompt]
+            words = built_in_words(task.prompt, definition=self._definition(private))
         else:
             words = agent_words(
                 self.behaviour.argv,
@@ -92,7 +80,7 @@ class Starter(Struct, frozen=True, kw_only=True):
             _check_pins(words, workspace, pins, self.environment.get("PATH", os.defpath))
         environment = process.allowlisted(self.environment, workspace, private, self._passed)
         if isinstance(self.behaviour, PipelineBehaviour) and self.built_in is not None:
-            environment["SPL_CONFIG"] = str(self.built_in.config)  # the fresh HOME holds none
+            environment |= self.built_in.variables
         return Launch(
             words,
             environment,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from servers.chat import ChatServer
 
+from spl.harness.built_in import BuiltIn
 from spl.harness.suite import load_suite
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install
 from spl.kernel.execute import How
 from spl.kernel.home import Kernel
-from spl.kernel.launch import BuiltIn
 from spl.kernel.run_cases import Wanted, run_suite
 from spl.kernel.runs import run_evidence, show_run
 from spl.kernel.score import score_suite
@@ -53,7 +53,10 @@ def test_a_pipeline_is_run_recorded_and_scored(kernel: Kernel, tmp_path: Path) -
         config = tmp_path / "config.toml"
         config.write_text(f'[providers.local]\nbase_url = "{server.url}"\napi_key_env = "LOCAL_WORD"\n')
         environment = {"PATH": os.environ["PATH"], "LOCAL_WORD": "open sesame", "OTHER": "no"}
-        built_in = BuiltIn(config=config, key_variables=lambda models: [f"{models[0][:5].upper()}_WORD"])
+        built_in = BuiltIn(
+            variables={"SPL_CONFIG": str(config)},
+            key_variables=lambda models: [f"{models[0][:5].upper()}_WORD"],
+        )
         made = run_suite(
             kernel, "s", "bot", Choice(), Wanted(), How(environment=environment, built_in=built_in)
         )

@@ -28,7 +28,8 @@ run: score one Git worktree that an agent has already changed
 
 bench: run an agent in a fresh copy of each task's fixture, and score what it did
   --agent-command ARGV...   the agent; takes all words that follow. {workspace}, {prompt}, {task_id} and {model}
-                            are replaced in every word, without a shell
+                            are replaced in every word, without a shell. When absent, the built-in agent runs,
+                            with the models named by --model
   --task ID                 only this task
   --model NAME              a model for {model}; repeatable
   --models A,B              several models

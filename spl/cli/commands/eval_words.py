@@ -22,6 +22,8 @@ _FAILED = 1
 _USAGE = 2
 _NOT_OK = 3
 _PREFIX = "[splice] "
+_COMMAND = "external_command"
+_BUILT_IN = "splice_pipeline"
 
 
 class OutputError(Exception):
@@ -53,7 +55,7 @@ def main(words: list[str]) -> int:
             return _USAGE
         return _refuse(error.message, _USAGE)
     except SplError as error:
-        return _refuse(error.message, error.exit_status)
+        return _refuse(f"{error.message}; {error.hint}" if error.hint else error.message, error.exit_status)
 
 
 def _run(options: EvalOptions) -> int:
@@ -64,8 +66,6 @@ def _run(options: EvalOptions) -> int:
         from spl.harness.report import validate_document  # noqa: PLC0415 - as above
 
         return _emit(validate_document(suite), options)
-    if options.mode == "bench" and options.agent_command is None and not options.actor:
-        return _refuse("the built-in agent is not available yet; name one with --agent-command", _FAILED)
     _check_outputs(options)
     with tempfile.TemporaryDirectory(prefix="spl-spools-", ignore_cleanup_errors=True) as spools:
         execute = _score if options.mode == "run" else _recorded if options.actor else _bench
@@ -92,18 +92,21 @@ def _score(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
 
 
 def _bench(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
-    from spl.cli.progress import Progress  # noqa: PLC0415 - as above
+    from spl.cli.commands.run_cases import built_in  # noqa: PLC0415 - as above
+    from spl.cli.progress import Progress  # noqa: PLC0415
     from spl.environment import variables  # noqa: PLC0415
     from spl.harness.bench import run_bench  # noqa: PLC0415
     from spl.harness.report import bench_document  # noqa: PLC0415
     from spl.harness.request import BenchRequest  # noqa: PLC0415
 
+    facets = _built_in_facets(options.models) if options.agent_command is None else {}
+    agent = built_in() if options.agent_command is None else options.agent_command
     tasks = 1 if options.task else len(suite.tasks)
     with Progress("rows", options.jobs, tasks * max(1, len(options.models))) as progress:
         outcome = run_bench(
             BenchRequest(
                 suite=suite,
-                agent_command=options.agent_command or [],
+                agent=agent,
                 environment=variables(),
                 spools=spools,
                 task_id=options.task,
@@ -121,10 +124,40 @@ def _bench(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
     return bench_document(
         suite,
         outcome.rows,
-        runner_kind="external_command",
+        runner_kind=_BUILT_IN if facets else _COMMAND,
         models=options.models,
         work_root=outcome.work_root if options.keep_workspaces else "",
+        facets=facets,
     )
+
+
+def _built_in_facets(models: list[str]) -> dict[str, str]:
+    """Return the facet of the built-in definition with each model, when it can be asked for all of them.
+
+    Raises:
+        MissingExtraError: The built-in agent is not installed.
+        UsageError: No model is named.
+        FileInputError, InputError: The configuration is not one, or does not know a model's provider.
+    """
+    from spl.agent.defaults import default_behaviour  # noqa: PLC0415 - as above
+    from spl.agent.run import require_extra  # noqa: PLC0415
+    from spl.agent.settings import route  # noqa: PLC0415
+    from spl.codec import digest  # noqa: PLC0415
+    from spl.environment import settings  # noqa: PLC0415
+    from spl.errors import UsageError  # noqa: PLC0415
+    from spl.records.wire import to_map  # noqa: PLC0415
+
+    require_extra()
+    configured = settings()
+    named = models or ([configured.model] if configured.model else [])
+    if not named:
+        raise UsageError(
+            "no agent and no model is named",
+            hint="name an agent with --agent-command, or a model of the built-in agent with --model",
+        )
+    for model in named:
+        route(configured, model)
+    return {model: digest.facet(to_map(default_behaviour(model))).hex() for model in named}
 
 
 def _recorded(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
@@ -153,9 +186,10 @@ def _recorded(suite: Suite, options: EvalOptions, spools: Path) -> EvalDocument:
     return bench_document(
         suite,
         made.rows,
-        runner_kind="external_command" if made.under.adapter == "command" else "splice_pipeline",
+        runner_kind=_COMMAND if made.under.adapter == "command" else _BUILT_IN,
         models=[model] if model else [],
         work_root=str(manner.work_root or "") if options.keep_workspaces else "",
+        facets={model or "": made.under.facet.hex()},
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spl.contracts.runs import RunsMade
+    from spl.harness.built_in import BuiltIn
     from spl.kernel.execute import Done, How
     from spl.kernel.trial import Choice
 
@@ -117,11 +118,10 @@ def how(jobs: int, timeout: str | None, progress: Progress | None = None) -> How
     Raises:
         UsageError: The timeout is not a duration.
     """
-    from spl.environment import config_path, variables  # noqa: PLC0415 - imported when called
+    from spl.environment import variables  # noqa: PLC0415 - imported when called
     from spl.errors import UsageError  # noqa: PLC0415
     from spl.harness.durations import parse_duration  # noqa: PLC0415
     from spl.kernel.execute import How  # noqa: PLC0415
-    from spl.kernel.launch import BuiltIn  # noqa: PLC0415
 
     try:
         seconds = 0.0 if timeout is None else parse_duration(timeout)
@@ -137,7 +137,7 @@ def how(jobs: int, timeout: str | None, progress: Progress | None = None) -> How
 
     return How(
         environment=variables(),
-        built_in=BuiltIn(config=config_path(), key_variables=_key_variables),
+        built_in=built_in(),
         jobs=jobs,
         timeout_ms=max(1, round(seconds * 1000)) if seconds else None,
         on_planned=None if progress is None else progress.plan,
@@ -145,8 +145,20 @@ def how(jobs: int, timeout: str | None, progress: Progress | None = None) -> How
     )
 
 
+def built_in() -> BuiltIn:
+    """Return what the built-in agent is handed; its configuration is read when it is started.
+
+    Raises:
+        UsageError: There is no place where a configuration could be.
+    """
+    from spl.environment import config_variables  # noqa: PLC0415 - imported when called
+    from spl.harness.built_in import BuiltIn  # noqa: PLC0415
+
+    return BuiltIn(variables=config_variables(), key_variables=_key_variables)
+
+
 def _key_variables(models: Sequence[str]) -> Sequence[str]:
-    """Return the variables that hold the keys for models; only definitions of the built-in agent ask.
+    """Return the variables that hold the keys for models; only the built-in agent asks.
 
     Raises:
         MissingExtraError: The built-in agent is not installed.
@@ -157,7 +169,8 @@ def _key_variables(models: Sequence[str]) -> Sequence[str]:
     from spl.environment import settings  # noqa: PLC0415
 
     require_extra()
-    return key_variables(settings(), models)
+    configured = settings()
+    return key_variables(configured, [name for model in models if (name := model or configured.model)])
 
 
 def _render_made(document: RunsMade) -> str:
