@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from spl.api import Home as Home
+    from spl.contracts.comparison import CompareDocument as CompareDocument
     from spl.contracts.records import RecordDocument as RecordDocument
     from spl.contracts.scores import HistoryDocument as HistoryDocument
     from spl.contracts.scores import ScoreDocument as ScoreDocument
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from spl.errors import SplError as SplError
 
 _WHERE = {
+    "CompareDocument": "spl.contracts.comparison",
     "Home": "spl.api",
     "HistoryDocument": "spl.contracts.scores",
     "NothingToGradeError": "spl.errors",
@@ -30,6 +32,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "CompareDocument",
     "HistoryDocument",
     "Home",
     "NothingToGradeError",

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from spl import environment
-from spl.kernel import actors, define, judge, records, run_import, score, suites
+from spl.folds.regression import Question
+from spl.kernel import actors, compare, define, history, judge, records, run_import, score, suites
 from spl.kernel.home import Kernel, open_home
 from spl.kernel.suite_import import parse_cases
 from spl.records.definitions import Trust
@@ -17,6 +18,7 @@ from spl.store.log import Selection
 
 if TYPE_CHECKING:
     from spl.contracts.actors import ActorDocument, DefinitionDocument
+    from spl.contracts.comparison import CompareDocument, RegressionsDocument
     from spl.contracts.records import Appended, EntryPart, RecordDocument
     from spl.contracts.runs import RunImport
     from spl.contracts.scores import HistoryDocument, ScoreDocument
@@ -149,7 +151,38 @@ class Home:
 
     def history(self, actor: str, suite: str | None = None) -> HistoryDocument:
         """Return whether an actor is getting better, and on which axis. Raises SplError for an unknown name."""
-        return score.history(self._kernel, actor, suite)
+        return history.history(self._kernel, actor, suite)
+
+    def compare(
+        self,
+        base: str,
+        candidate: str,
+        *,
+        suite: str | None = None,
+        actor: str | None = None,
+        common: bool = False,
+        margin: float | None = None,
+    ) -> CompareDocument:
+        """Return whether a candidate is better than the base, axis by axis, and how sure that is.
+
+        Args:
+            base: A definition (id, facet, prefix, `incumbent`, `latest`) or a score (id, prefix).
+            candidate: What is asked about, likewise.
+            suite: What both were scored on; needed for definitions.
+            actor: Whose definitions `incumbent`, `latest` and a shared facet mean.
+            common: Compare on the cases that both sides cover.
+            margin: The difference of rates that does not matter; needed for the verdict `equivalent`.
+
+        Raises:
+            SplError: A side means nothing, or several things, or has no score.
+        """
+        question = Question(margin=margin, common=common)
+        asked = compare.Asked(suite=suite, actor=actor, question=question)
+        return compare.compare(self._kernel, base, candidate, asked)
+
+    def regressions(self, actor: str, suite: str | None = None) -> RegressionsDocument:
+        """Return every install against what it succeeded, and the candidates against the incumbent. Raises SplError."""
+        return compare.actor_regressions(self._kernel, actor, compare.Asked(suite=suite))
 
     def judge(
         self,

@@ -6,11 +6,10 @@ from typing import Literal, TypeAlias
 
 from spl.contracts.comparison import FoldPart, StepPart
 from spl.contracts.document import Document, Part
-from spl.contracts.scores import HistoryLine, ReasonPart
+from spl.contracts.scores import FlakyPart, HistoryLine, ReasonPart
 from spl.contracts.verdicts import VerdictList
 from spl.ids import CaseFacet, Digest, RecordId
-from spl.records.evals import CostCoverage, Observed, RunCounts, Scorer
-from spl.records.verdicts import AxisName
+from spl.records.evals import Observed, RunCounts, Scorer
 
 Flip: TypeAlias = Literal["improved", "regressed"]
 
@@ -52,37 +51,6 @@ class CaseRow(Part, frozen=True):
     cells: list[CellPart]
 
 
-class FlakyPart(Part, frozen=True):
-    """A case with both outcomes under one definition: all attempts count, nobody can rerun until green."""
-
-    key: str
-    facet: CaseFacet
-    axis: AxisName
-    passed: int
-    of: int
-
-
-class SpentPart(Part, frozen=True):
-    """What the matched runs cost, against what passed on substance.
-
-    Attributes:
-        coverage: Whether every request has a price; `partial` makes both amounts lower bounds.
-        priced: Requests with a price.
-        of: All requests; an ended run without usage is one.
-        nusd: Nano-US-dollars of all matched runs; absent where nothing is known.
-        passed: Runs that passed on substance.
-        per_passed_nusd: Nano-US-dollars for each of those, rounded half to even; absent where nothing is known or
-            none passed.
-    """
-
-    coverage: CostCoverage
-    priced: int
-    of: int
-    passed: int
-    nusd: int | None = None
-    per_passed_nusd: int | None = None
-
-
 class ReportLine(Part, frozen=True):
     """One definition on the suite: its line of the history, and what the report adds.
 
@@ -99,7 +67,6 @@ class ReportLine(Part, frozen=True):
     runs: RunCounts | None = None
     observed: Observed | None = None
     as_of: int | None = None
-    spent: SpentPart | None = None
     flaky: list[FlakyPart] = []
 
 

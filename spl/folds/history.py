@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
-from spl.contracts.scores import ChangePart, HistoryLine, HistorySuite, RatePart
+from spl.contracts.scores import ChangePart, HistoryLine, HistoryRevision, HistorySuite, RatePart
 from spl.folds.comparable import why_not
+from spl.folds.cost import spent
 from spl.folds.statistics import rounded
 from spl.ids import Digest, Facet, RecordId
 from spl.records.evals import Score
@@ -27,13 +29,32 @@ class DefinitionInput(Struct, frozen=True):
 
 
 class ScoreInput(Struct, frozen=True):
-    """A score by this home's kernel, with how its axes read."""
+    """A score by this home's kernel; `at` is when it was taken, in milliseconds since 1970 UTC."""
 
     id: RecordId
     position: int
+    at: int
     body: Score
+
+
+class RatedScore(Struct, frozen=True):
+    """A score, with how its axes read."""
+
+    score: ScoreInput
     structure: RatePart
     substance: RatePart
+
+
+class Window(Struct, frozen=True):
+    """Which lines are wanted; what is left out is counted, and predecessors count all the same.
+
+    Attributes:
+        since_ms: Only lines whose latest score under the revision was taken then or later, since 1970 UTC.
+        limit: Only so many of them under each revision, those that appeared last.
+    """
+
+    since_ms: int | None = None
+    limit: int | None = None
 
 
 class FacetInput(Struct, frozen=True):
@@ -45,11 +66,18 @@ class FacetInput(Struct, frozen=True):
     lost: int
 
 
+def latest_scores(scores: Iterable[ScoreInput]) -> list[ScoreInput]:
+    """Return the latest score of each facet under each revision, of scores in log order."""
+    return list({(score.body.suite_revision, score.body.facet): score for score in scores}.values())
+
+
 def suite_history(
     suite: tuple[RecordId, str],
     definitions: Sequence[DefinitionInput],
     facets: Sequence[FacetInput],
     scores: Sequence[ScoreInput],
+    rated: Sequence[RatedScore],
+    window: Window,
 ) -> HistorySuite:
     """Return the history on one suite.
 
@@ -58,23 +86,48 @@ def suite_history(
         definitions: All of the actor's, in log order.
         facets: One for each facet of those, in order of first appearance.
         scores: The scores on this suite, in log order; at least one.
+        rated: The `latest_scores` of those.
+        window: Which lines are wanted.
     """
-    revision = scores[-1].body.suite_revision
-    latest = {score.body.facet: score for score in scores if score.body.suite_revision == revision}
-    looks = [score.body.facet for score in scores]
-    lines = [
-        line(facet, definitions, looks.count(facet.facet), latest) for facet in facets if facet.facet in looks
-    ]
-    axis = scores[-1].body.structure
-    cases = axis.covered + axis.ungraded + axis.no_run  # of this revision: the suite may have moved on
-    return HistorySuite(suite=suite[0], name=suite[1], revision=Digest(revision), cases=cases, lines=lines)
+    looks = Counter(score.body.facet for score in scores)
+    last_at = {score.body.suite_revision: score.position for score in scores}
+    latest, *before = sorted(last_at, key=lambda revision: -last_at[revision])
+    known = [facet for facet in facets if facet.facet in looks]
+
+    def revision(digest: Digest, *, everyone: bool) -> HistoryRevision:
+        here = {found.score.body.facet: found for found in rated if found.score.body.suite_revision == digest}
+        lines = [
+            line(facet, definitions, looks[facet.facet], here)
+            for facet in known
+            if everyone or facet.facet in here
+        ]
+        shown = _shown(lines, window)
+        cases = next(iter(here.values())).score.body.structure.cases  # then: the suite may have moved on
+        return HistoryRevision(revision=digest, cases=cases, lines=shown, left_out=len(lines) - len(shown))
+
+    now = revision(latest, everyone=True)
+    return HistorySuite(
+        suite=suite[0],
+        name=suite[1],
+        revision=now.revision,
+        cases=now.cases,
+        lines=now.lines,
+        left_out=now.left_out,
+        earlier=[revision(digest, everyone=False) for digest in before],
+    )
+
+
+def _shown(lines: Sequence[HistoryLine], window: Window) -> list[HistoryLine]:
+    since = window.since_ms
+    wanted = [found for found in lines if since is None or (found.scored_at or 0) >= since]
+    return wanted if window.limit is None else wanted[max(0, len(wanted) - window.limit) :]
 
 
 def line(
     facet: FacetInput,
     definitions: Sequence[DefinitionInput],
     looks: int,
-    latest: dict[Facet, ScoreInput],
+    latest: Mapping[Facet, RatedScore],
 ) -> HistoryLine:
     """Return the line of one facet.
 
@@ -82,12 +135,12 @@ def line(
         facet: The facet.
         definitions: All of the actor's, in log order.
         looks: How many scores were taken of it.
-        latest: The latest score of each facet under the latest suite revision.
+        latest: The latest score of each facet under the suite revision.
     """
     own = [definition for definition in definitions if definition.facet == facet.facet]
     installed = [definition for definition in definitions if definition.incumbent]
     before = predecessor(facet, definitions)
-    score = latest.get(facet.facet)
+    found = latest.get(facet.facet)
     base = latest.get(before) if before is not None else None
     bare = HistoryLine(
         facet=facet.facet,
@@ -100,18 +153,21 @@ def line(
         label=own[0].label if own else None,
         predecessor=before,
     )
-    if score is None:
+    if found is None:
         return bare
+    body = found.score.body
     return msgspec.structs.replace(
         bare,
-        score=score.id,
-        structure=score.body.structure,
-        substance=score.body.substance,
-        structure_rate=score.structure,
-        substance_rate=score.substance,
-        structure_change=_change("structure", base, score, before),
-        substance_change=_change("substance", base, score, before),
-        cost=score.body.cost,
+        score=found.score.id,
+        scored_at=found.score.at,
+        structure=body.structure,
+        substance=body.substance,
+        structure_rate=found.structure,
+        substance_rate=found.substance,
+        structure_change=_change("structure", base, found, before),
+        substance_change=_change("substance", base, found, before),
+        cost=body.cost,
+        spent=spent(body.cost, body.substance),
     )
 
 
@@ -131,14 +187,13 @@ def predecessor(facet: FacetInput, definitions: Sequence[DefinitionInput]) -> Fa
 
 
 def _change(
-    axis: AxisName, base: ScoreInput | None, score: ScoreInput, before: Facet | None
+    axis: AxisName, base: RatedScore | None, found: RatedScore, before: Facet | None
 ) -> ChangePart | None:
     if before is None:
         return None
     if base is None:
         return ChangePart(not_comparable="the predecessor has no score under this suite revision")
-    reason = why_not(axis, base.body, score.body)
+    reason = why_not(axis, base.score.body, found.score.body)
     if reason is not None:
         return ChangePart(not_comparable=reason)
-    old, new = getattr(base, axis).rate, getattr(score, axis).rate
-    return ChangePart(difference=rounded(new - old))
+    return ChangePart(difference=rounded(getattr(found, axis).rate - getattr(base, axis).rate))

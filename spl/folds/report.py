@@ -7,7 +7,6 @@ the scores with their tables of grades; `suite_report` lays those side by side, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 
 from msgspec import Struct
 
@@ -16,17 +15,16 @@ from spl.contracts.report import (
     CaseRow,
     CellAxis,
     CellPart,
-    FlakyPart,
     Flip,
     ReportLine,
     ReportSuite,
-    SpentPart,
 )
 from spl.contracts.scores import HistoryLine, HistorySuite, ReasonPart
 from spl.folds.comparable import why_not
 from spl.folds.grade import Mark
+from spl.folds.score import flaky
 from spl.ids import CaseFacet, Facet
-from spl.records.evals import Axis, Cost, Score
+from spl.records.evals import Score
 from spl.records.verdicts import AxisName
 
 NAME = "spl.report"
@@ -84,7 +82,7 @@ def suite_report(
         CaseRow(key=cases.keys[facet], facet=facet, cells=[column[i] for column in columns])
         for i, facet in enumerate(order)
     ]
-    lines = [_line(line, scores.get(line.facet), _flaky(rows, i)) for i, line in enumerate(history.lines)]
+    lines = [_line(line, scores.get(line.facet), cases.keys) for line in history.lines]
     return ReportSuite(
         suite=history.suite,
         name=history.name,
@@ -94,25 +92,6 @@ def suite_report(
         lines=lines,
         rows=rows,
         steps=list(steps),
-    )
-
-
-def spent(cost: Cost, substance: Axis) -> SpentPart:
-    """Return what the matched runs cost for each that passed on substance.
-
-    The cost is of all matched runs, the failed ones too: what a passed run costs includes the attempts that it took.
-    From a partial cost both amounts are lower bounds, and the coverage says so; without any price there is none.
-    """
-    per_passed = None
-    if cost.nusd is not None and substance.passed:
-        per_passed = round(Fraction(cost.nusd, substance.passed))
-    return SpentPart(
-        coverage=cost.coverage,
-        priced=cost.priced,
-        of=cost.priced + cost.unpriced + cost.error,
-        passed=substance.passed,
-        nusd=cost.nusd,
-        per_passed_nusd=per_passed,
     )
 
 
@@ -194,19 +173,7 @@ def _flip(axis: AxisName, base: _Tally, tally: _Tally) -> Flip | None:
     return None if before == after else "improved" if after > before else "regressed"
 
 
-def _flaky(rows: Sequence[CaseRow], index: int) -> list[FlakyPart]:
-    found = []
-    for axis in AXES:
-        for row in rows:
-            cell: CellAxis = getattr(row.cells[index], axis)
-            if 0 < cell.passed < cell.of:
-                found.append(
-                    FlakyPart(key=row.key, facet=row.facet, axis=axis, passed=cell.passed, of=cell.of)
-                )
-    return found
-
-
-def _line(line: HistoryLine, score: LineInput | None, flaky: list[FlakyPart]) -> ReportLine:
+def _line(line: HistoryLine, score: LineInput | None, keys: Mapping[CaseFacet, str]) -> ReportLine:
     if score is None:
         return ReportLine(line=line)
     body = score.body
@@ -216,6 +183,5 @@ def _line(line: HistoryLine, score: LineInput | None, flaky: list[FlakyPart]) ->
         runs=body.runs,
         observed=body.observed,
         as_of=body.as_of,
-        spent=spent(body.cost, body.substance),
-        flaky=flaky,
+        flaky=flaky(keys, ((grade.case_facet, grade.structure, grade.substance) for grade in score.grades)),
     )

@@ -7,27 +7,27 @@ and the kernel appends the body, with the table of grades beside it as a blob.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from msgspec import Struct
 
 from spl.codec import digest
-from spl.contracts.scores import RatePart
+from spl.contracts.scores import FlakyPart, RatePart
 from spl.folds import statistics
+from spl.folds.cost import cost_of
 from spl.folds.grade import Grade, Mark, grade, scorer
 from spl.folds.inputs import CaseInput, RunInput
 from spl.ids import CaseFacet, Facet
 from spl.records.evals import (
     Axis,
-    Cost,
     Observed,
     RunCounts,
     Score,
     Total,
     UsageTotals,
 )
-from spl.records.runs import RunEnd, Usage
+from spl.records.verdicts import AxisName
 
 TOKENS = (
     "requests",
@@ -139,37 +139,6 @@ def _usage(graded: Sequence[GradedRun]) -> UsageTotals:
     return UsageTotals(**totals)
 
 
-def cost_of(ends: Iterable[RunEnd]) -> Cost:
-    """Sum the priced requests and count the others; an ended run without usage is one unpriced request."""
-    counts: Counter[str] = Counter()
-    nusd = 0
-    anything = False
-    for end in ends:
-        if not end.usage:
-            counts["unpriced"] += 1
-            continue
-        anything = True
-        for usage in end.usage:
-            status = _cost_status(usage)
-            counts[status] += 1 if usage.requests is None else usage.requests
-            nusd += usage.cost_nusd or 0 if status == "priced" else 0
-    return _covered_cost(counts, nusd, anything=anything)
-
-
-def _cost_status(usage: Usage) -> str:
-    return "unpriced" if usage.cost_status == "priced" and usage.cost_nusd is None else usage.cost_status
-
-
-def _covered_cost(counts: Counter[str], nusd: int, *, anything: bool) -> Cost:
-    priced, unpriced, error = counts["priced"], counts["unpriced"], counts["error"]
-    common = {"priced": priced, "unpriced": unpriced, "error": error}
-    if not anything:
-        return Cost(coverage="not_applicable", **common)
-    if not priced:
-        return Cost(coverage="unavailable", **common)
-    return Cost(coverage="partial" if unpriced or error else "complete", nusd=nusd, **common)
-
-
 def rates(cases: int, marks: Sequence[tuple[CaseFacet, Mark]]) -> RatePart:
     """Return how one axis reads: never a bare rate.
 
@@ -213,6 +182,28 @@ def _mean_over(
 ) -> float:
     total = sum((chance(of, passed, k) * cases for (passed, of), cases in shapes.items()), Fraction())
     return statistics.rounded(float(total / shapes.total()))
+
+
+def flaky(keys: Mapping[CaseFacet, str], grades: Iterable[tuple[CaseFacet, Mark, Mark]]) -> list[FlakyPart]:
+    """Return the cases with both outcomes, by axis, then by key.
+
+    Args:
+        keys: Of every case that was attempted.
+        grades: The case, and the marks of structure and substance, of every run.
+    """
+    tallies: dict[AxisName, dict[CaseFacet, list[int]]] = {"structure": {}, "substance": {}}
+    for facet, *marks in grades:
+        for tally, mark in zip(tallies.values(), marks, strict=True):
+            if mark != "ungraded":
+                counts = tally.setdefault(facet, [0, 0])
+                counts[0] += mark == "pass"
+                counts[1] += 1
+    return [
+        FlakyPart(key=keys[facet], facet=facet, axis=name, passed=passed, of=of)
+        for name, tally in tallies.items()
+        for facet, (passed, of) in sorted(tally.items(), key=lambda item: (keys[item[0]], item[0]))
+        if 0 < passed < of
+    ]
 
 
 def recovered(graded: Sequence[GradedRun]) -> list[str]:

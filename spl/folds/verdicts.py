@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from spl.contracts.verdicts import FacetTally, FeatureTally, VerdictList, VerdictPart
 from spl.ids import Facet
@@ -75,3 +75,18 @@ def _reachable(beats: dict[Facet, set[Facet]], start: Facet) -> set[Facet]:
             seen.add(facet)
             waiting.extend(beats.get(facet, ()))
     return seen
+
+
+def on_the_way(edges: Iterable[tuple[Facet | None, Facet | None]], facets: Collection[Facet]) -> set[Facet]:
+    """Return the facets from which preferences lead to one of some facets, with those.
+
+    Args:
+        edges: Winner and loser of preferences; with all that is preferred over by the facets, and so on, the answer
+            holds every cycle that runs through two of them.
+        facets: Where the ways end.
+    """
+    beaten_by: dict[Facet, set[Facet]] = {}
+    for winner, loser in edges:
+        if winner and loser:
+            beaten_by.setdefault(loser, set()).add(winner)
+    return set(facets).union(*(_reachable(beaten_by, facet) for facet in facets))

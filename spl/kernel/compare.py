@@ -18,10 +18,11 @@ from spl.folds.regression import (
 )
 from spl.folds.regression import compare as fold_compare
 from spl.ids import CaseFacet, RecordId, is_prefix
+from spl.kernel.grades import GradeRow, decode_grades, own_scores
+from spl.kernel.history import definition_inputs
 from spl.kernel.home import Kernel
-from spl.kernel.judge import list_verdicts
+from spl.kernel.judge import verdicts_about
 from spl.kernel.names import found_of, record_of, resolve_actor, resolve_definition, resolve_suite
-from spl.kernel.score import GradeRow, decode_grades, definition_inputs, own_scores
 from spl.records.envelope import Record
 from spl.records.evals import Case, Score
 from spl.records.registry import SCORE
@@ -75,7 +76,7 @@ def compare(kernel: Kernel, base: str, candidate: str, asked: Asked) -> CompareD
         raise InputError("the two scores are of different suites")
     sides = [_scored(kernel, row) for row in rows]
     suite = _suite_input(kernel, rows[0].suite, sides)
-    verdicts = list_verdicts(kernel).verdicts
+    verdicts = verdicts_about(kernel, {row.facet for row in rows})
     document = fold_compare(suite, sides[0].side, sides[1].side, verdicts, asked.question)
     if asked.gate is not None:
         found = gate([document], asked.gate.allow, inconclusive=asked.gate.inconclusive)
@@ -94,7 +95,7 @@ def actor_regressions(kernel: Kernel, actor: str, asked: Asked) -> RegressionsDo
     only = None if asked.suite is None else resolve_suite(view, asked.suite).id
     definitions = definition_inputs(view, owner.id)
     rows = own_scores(kernel, view.scores(actor=owner.id, suite=only))
-    verdicts = list_verdicts(kernel, actor).verdicts
+    verdicts = verdicts_about(kernel, {definition.facet for definition in definitions})
     suites = []
     for named in view.suites():
         latest = {row.facet: row for row in rows if row.suite == named.id}

@@ -10,12 +10,12 @@ from spl.codec import jsontext
 from spl.contracts.exchange import ExportDocument
 from spl.errors import DamagedError, InputError, OperationFailedError, WithdrawnError
 from spl.ids import BlobId, RecordId
+from spl.kernel.grades import decode_grades
 from spl.kernel.home import Kernel
 from spl.kernel.names import record_of, resolve_id
 from spl.kernel.naming import named_ids, named_trees, tree_files
 from spl.kernel.proof import checkpoint
 from spl.kernel.records import record_document
-from spl.kernel.score import decode_grades
 from spl.records.envelope import Record, read_record
 from spl.records.registry import RUN_START, SCORE
 from spl.store import bundle, proofs

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from spl.contracts.verdicts import VerdictDocument, VerdictList, VerdictPart
 from spl.errors import ConflictError, InputError
+from spl.folds.verdicts import on_the_way
 from spl.folds.verdicts import verdicts as fold_verdicts
-from spl.ids import RecordId, is_prefix
+from spl.ids import Facet, RecordId, is_prefix
 from spl.kernel.content import fit, unfold_text
 from spl.kernel.home import Kernel
 from spl.kernel.names import (
@@ -129,6 +130,28 @@ def list_verdicts(kernel: Kernel, actor: str | None = None) -> VerdictList:
         rows = [found[position] for position in sorted(found)]
     living = [row for row in rows if view.withdrawn(row.id) is None]
     return fold_verdicts((_part(kernel, view, row) for row in living), withdrawn=len(rows) - len(living))
+
+
+def verdicts_about(kernel: Kernel, facets: Collection[Facet]) -> list[VerdictPart]:
+    """Return the verdicts that say how some facets stand to each other, in log order.
+
+    They are those between two of the facets, and those on a way of preferences that leads from one of them back to
+    one of them, since a cycle may run through others. What is not connected with them is not read.
+    """
+    view = kernel.log
+    rows: dict[int, VerdictRow] = {}
+    reached, waiting = set(facets), list(facets)
+    while waiting:
+        winner = waiting.pop()
+        for row in view.verdicts(facet=winner):
+            if row.winner == winner and row.loser is not None:
+                rows[row.position] = row
+                if row.loser not in reached:
+                    reached.add(row.loser)
+                    waiting.append(row.loser)
+    wanted = on_the_way(((row.winner, row.loser) for row in rows.values()), facets)
+    found = [row for _, row in sorted(rows.items()) if row.winner in wanted and row.loser in wanted]
+    return [_part(kernel, view, row) for row in found if view.withdrawn(row.id) is None]
 
 
 def _part(kernel: Kernel, view: View, row: VerdictRow) -> VerdictPart:

@@ -11,10 +11,12 @@ from spl.contracts.scores import HistorySuite
 from spl.folds.report import NAME, VERSION, CasesInput, GradeInput, LineInput, suite_report
 from spl.ids import CaseFacet, Facet, RecordId
 from spl.kernel.compare import Asked, actor_regressions
+from spl.kernel.grades import GradeRow, decode_grades
+from spl.kernel.history import history
 from spl.kernel.home import Kernel
 from spl.kernel.judge import list_verdicts
 from spl.kernel.names import record_of
-from spl.kernel.score import GradeRow, decode_grades, history, read_cases
+from spl.kernel.score import read_cases
 from spl.records.evals import Case, Score
 
 

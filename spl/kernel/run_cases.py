@@ -13,7 +13,7 @@ from spl.codec import digest
 from spl.contracts.harness import BenchTask
 from spl.contracts.runs import RunDocument, RunsMade
 from spl.errors import InputError, InterruptedByUserError, UnknownNameError
-from spl.folds.score import cost_of
+from spl.folds.cost import cost_of
 from spl.harness.baselines import Fixture
 from spl.harness.bench import cancelled_row, finished_row, not_selected_row
 from spl.harness.checks import select_task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from spl.kernel.names import incumbent_of, record_of, resolve_actor, resolve_def
 from spl.records.definitions import Count, Definition, Name
 from spl.records.envelope import Draft
 from spl.records.evals import Case, Expect
+from spl.records.instants import parse_instant
 from spl.records.problems import problems
 from spl.records.runs import Imported, Result, ResultStatus, RunEnd, RunStart, RunStatus, ToolCalls, Usage
 from spl.store.log import DefinitionRow, NameRow, Transaction
@@ -180,12 +180,10 @@ def _milliseconds(text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise schema_error("the line", [("$.started_at", "is not a time such as 2026-01-02T03:04:05Z")])
-    return round(moment.timestamp() * 1000)
+        return parse_instant(text)
+    except ValueError as error:
+        problem = ("$.started_at", "is not a time such as 2026-01-02T03:04:05Z")
+        raise schema_error("the line", [problem]) from error
 
 
 class _Import:

@@ -1,4 +1,4 @@
-"""Scores and histories: reads what concerns them, folds, and appends what was concluded."""
+"""Scores: reads what concerns one, folds, and appends what was concluded."""
 
 from __future__ import annotations
 
@@ -7,32 +7,26 @@ from collections.abc import Sequence
 
 import msgspec
 
-from spl.codec import canonical
 from spl.contracts.scores import (
     GradePart,
-    HistoryDocument,
-    HistorySuite,
     ReasonPart,
     ScoreDocument,
 )
-from spl.errors import DamagedError, NothingToGradeError
-from spl.folds.grade import Mark
-from spl.folds.history import DefinitionInput, FacetInput, ScoreInput, line, suite_history
+from spl.errors import NothingToGradeError
+from spl.folds.cost import spent
 from spl.folds.inputs import CaseInput, RunInput
-from spl.folds.score import GradedRun, graded_runs, rates, recovered, score
-from spl.ids import CaseFacet, Facet, RecordId
+from spl.folds.score import GradedRun, flaky, graded_runs, rates, recovered, score
+from spl.ids import Facet, RecordId
 from spl.kernel.content import CBOR, put_blob, unfold_end
+from spl.kernel.grades import GRADES, encode_grades, own_scores
 from spl.kernel.home import Kernel
-from spl.kernel.names import found_of, record_of, resolve_actor, resolve_definition, resolve_suite
-from spl.records.definitions import Definition
-from spl.records.envelope import Draft, Record, read_record
+from spl.kernel.names import record_of, resolve_actor, resolve_definition, resolve_suite
+from spl.records.envelope import Draft, read_record
 from spl.records.evals import Case, Score
 from spl.records.runs import RunEnd, RunStart
-from spl.records.verdicts import PairVerdict
-from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, ScoreRow, Transaction, View
+from spl.store.log import DefinitionRow, Entry, NameRow, RunRow, Transaction, View
 from spl.store.remains import WITHDRAWN
 
-GRADES = "grades"
 OPAQUE = "opaque"
 
 
@@ -174,51 +168,6 @@ def _nothing_to_grade(
     )
 
 
-def encode_grades(graded: Sequence[GradedRun]) -> bytes:
-    """Return the table of grades, canonical CBOR: case facet, case id, run id, two marks, reasons."""
-    return canonical.encode(
-        [
-            [
-                item.case.facet,
-                item.case.id,
-                item.run.id,
-                item.grade.structure,
-                item.grade.substance,
-                [[reason.kind, reason.id, reason.found] for reason in item.grade.reasons],
-            ]
-            for item in graded
-        ]
-    )
-
-
-class GradeRow(msgspec.Struct, frozen=True, array_like=True):
-    """One line of a stored table of grades."""
-
-    case_facet: CaseFacet
-    case: RecordId
-    run: RecordId
-    structure: Mark
-    substance: Mark
-    reasons: list[tuple[str, str, str]]
-
-
-def decode_grades(kernel: Kernel, record: Record) -> list[GradeRow]:
-    """Return the table of grades of a score.
-
-    Raises:
-        DamagedError: Its blob is missing, altered or malformed.
-    """
-    ref = record.blob(GRADES)
-    if ref is None:
-        return []
-    try:
-        return msgspec.convert(
-            canonical.decode(kernel.blobs.get(ref.h)), list[GradeRow], builtin_types=(bytes,)
-        )
-    except msgspec.ValidationError as error:
-        raise DamagedError(f"the grades of score {record.id.hex()} are not readable: {error}") from error
-
-
 def _document(
     names: tuple[NameRow, NameRow, DefinitionRow],
     record_id: RecordId,
@@ -229,7 +178,7 @@ def _document(
     appended: bool = False,
 ) -> ScoreDocument:
     suite, actor, definition = names
-    cases = _case_count(body)
+    cases = body.structure.cases
     return ScoreDocument(
         id=record_id,
         appended=appended,
@@ -240,16 +189,16 @@ def _document(
         definition=definition.id,
         structure_rate=rates(cases, [(item.case.facet, item.grade.structure) for item in graded]),
         substance_rate=rates(cases, [(item.case.facet, item.grade.substance) for item in graded]),
+        spent=spent(body.cost, body.substance),
         recovered=recovered(graded),
+        flaky=flaky(
+            {item.case.facet: item.case.key for item in graded},
+            ((item.case.facet, item.grade.structure, item.grade.substance) for item in graded),
+        ),
         grades=[_grade_part(item) for item in graded],
         excluded=excluded,
         **{field: getattr(body, field) for field in body.__struct_fields__},
     )
-
-
-def _case_count(body: Score) -> int:
-    """Return how many cases the suite had; either axis says so."""
-    return body.structure.covered + body.structure.ungraded + body.structure.no_run
 
 
 def _grade_part(item: GradedRun) -> GradePart:
@@ -262,114 +211,3 @@ def _grade_part(item: GradedRun) -> GradePart:
         key=item.case.key,
         reasons=[ReasonPart(kind=r.kind, id=r.id, found=r.found) for r in item.grade.reasons],
     )
-
-
-def history(kernel: Kernel, actor: str, suite: str | None = None) -> HistoryDocument:
-    """Return an actor's history: by suite, then by facet in order of first appearance.
-
-    Args:
-        kernel: The open home.
-        actor: Whose history.
-        suite: Only on this suite.
-
-    Raises:
-        UnknownNameError, AmbiguousNameError: The actor or suite is not one.
-    """
-    view = kernel.log
-    owner = resolve_actor(view, actor)
-    only = None if suite is None else resolve_suite(view, suite).id
-    definitions = definition_inputs(view, owner.id)
-    facets = [_facet_input(kernel, owner.id, facet) for facet in dict.fromkeys(d.facet for d in definitions)]
-    rows = view.scores(actor=owner.id, suite=only)
-    own = own_scores(kernel, rows)
-    suites = [
-        _suite_history(kernel, row, definitions, facets, own)
-        for row in view.suites()
-        if any(score.suite == row.id for score in own)
-    ]
-    scored = {row.facet for row in own}
-    unscored = [line(facet, definitions, 0, {}) for facet in facets if facet.facet not in scored]
-    foreign = [row.id for row in rows if found_of(view, row.id).by != kernel.kernel]
-    places = [*(found.id for found in rows), *(found.id for found in view.definitions(actor=owner.id))]
-    withdrawn = sum(view.withdrawn(place) is not None for place in places)
-    excluded = {"foreign": len(foreign), WITHDRAWN: withdrawn}
-    return HistoryDocument(
-        actor=owner.id,
-        actor_name=owner.name,
-        suites=suites,
-        unscored=unscored,
-        foreign_scores=foreign,
-        excluded={reason: count for reason, count in excluded.items() if count},
-    )
-
-
-def own_scores(kernel: Kernel, rows: Sequence[ScoreRow], view: View | None = None) -> list[ScoreRow]:
-    """Return the scores by this home's kernel that were not withdrawn; only those count."""
-    looked = kernel.log if view is None else view
-    found = [(row, found_of(looked, row.id)) for row in rows]
-    return [row for row, record in found if record.by == kernel.kernel and isinstance(record.body, Score)]
-
-
-def _suite_history(
-    kernel: Kernel,
-    suite: NameRow,
-    definitions: list[DefinitionInput],
-    facets: list[FacetInput],
-    scores: list[ScoreRow],
-) -> HistorySuite:
-    mine = [row for row in scores if row.suite == suite.id]
-    inputs = [_score_input(kernel, row) for row in mine]
-    return suite_history((suite.id, suite.name), definitions, facets, inputs)
-
-
-def _score_input(kernel: Kernel, row: ScoreRow) -> ScoreInput:
-    record = record_of(kernel.log, row.id)
-    body = record.body
-    assert isinstance(body, Score)  # noqa: S101 - the row was derived from it
-    grades = decode_grades(kernel, record)
-    cases = _case_count(body)
-    return ScoreInput(
-        id=row.id,
-        position=row.position,
-        body=body,
-        structure=rates(cases, [(grade.case_facet, grade.structure) for grade in grades]),
-        substance=rates(cases, [(grade.case_facet, grade.substance) for grade in grades]),
-    )
-
-
-def definition_inputs(view: View, actor: RecordId) -> list[DefinitionInput]:
-    """Return an actor's definitions in log order, for a fold."""
-    rows = view.definitions(actor=actor)
-    found = []
-    for row, entry in zip(rows, view.at([row.position for row in rows]), strict=True):
-        body = _body(entry)
-        if isinstance(body, Definition):
-            found.append(
-                DefinitionInput(row.id, row.position, row.facet, body.state, row.incumbent, _label(body))
-            )
-    return found
-
-
-def _label(body: Definition) -> str:
-    """Return what a person would call a definition: its note, model, system, or program."""
-    behaviour = body.behaviour
-    argv = behaviour.get("argv")
-    words = " ".join(map(str, argv)) if isinstance(argv, list) else None
-    named = [behaviour.get("system"), behaviour.get("version"), behaviour.get("model")]
-    return (
-        body.note or " ".join(str(part) for part in named if part) or words or str(behaviour.get("adapter"))
-    )
-
-
-def _facet_input(kernel: Kernel, actor: RecordId, facet: Facet) -> FacetInput:
-    view = kernel.log
-    first = next(iter(view.runs(actor=actor, facet=facet)), None)
-    won = lost = 0
-    for row in view.verdicts(facet=facet):
-        verdict = found_of(view, row.id)
-        retracted = any(found_of(view, rid).by == verdict.by for rid in view.referrers(row.id, "verdict"))
-        if retracted or verdict.by != kernel.operator or not isinstance(verdict.body, PairVerdict):
-            continue
-        won += row.winner == facet
-        lost += row.loser == facet
-    return FacetInput(facet, None if first is None else first.position, won, lost)

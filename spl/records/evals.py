@@ -122,6 +122,11 @@ class Axis(Body, frozen=True):
     no_run: Count
     coverage: Digest
 
+    @property
+    def cases(self) -> int:
+        """Return how many cases the suite had."""
+        return self.covered + self.ungraded + self.no_run
+
 
 class RunCounts(Body, frozen=True):
     """How the matched runs ended."""

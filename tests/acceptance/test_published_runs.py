@@ -15,9 +15,10 @@ from conftest import ROOT, FixedClock
 
 from spl.kernel.actors import add_actor
 from spl.kernel.define import parse_behaviour
+from spl.kernel.history import history
 from spl.kernel.home import open_home
 from spl.kernel.run_import import Batch, import_runs
-from spl.kernel.score import history, score_suite
+from spl.kernel.score import score_suite
 from spl.kernel.suites import create_suite
 
 DATA = ROOT.parent / "shared" / "data"

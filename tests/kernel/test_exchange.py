@@ -18,13 +18,14 @@ from spl.errors import BundleError, InputError, WithdrawnError
 from spl.ids import RecordId
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install
+from spl.kernel.history import history
 from spl.kernel.home import Kernel
 from spl.kernel.judge import judge, list_verdicts
 from spl.kernel.names import incumbent_of
 from spl.kernel.records import get_entry, put_record, show_record
 from spl.kernel.redact import redact
 from spl.kernel.run_import import Batch, import_runs
-from spl.kernel.score import history, score_suite
+from spl.kernel.score import score_suite
 from spl.kernel.suites import NewCase, NewFile, add_cases, create_suite
 from spl.kernel.verify import verify_home
 from spl.records.definitions import Definition

@@ -19,10 +19,11 @@ from spl.harness.suite import load_suite
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install, list_definitions, parse_behaviour
 from spl.kernel.execute import How
+from spl.kernel.history import history
 from spl.kernel.home import Kernel
 from spl.kernel.run_cases import Wanted, record_bench, run_goal, run_suite
 from spl.kernel.runs import close_runs, list_runs, show_run
-from spl.kernel.score import history, score_suite
+from spl.kernel.score import score_suite
 from spl.kernel.suite_import import import_suite_file
 from spl.kernel.trial import Choice
 from spl.records.envelope import Draft

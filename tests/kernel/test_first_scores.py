@@ -32,13 +32,14 @@ from spl.kernel.define import (
     propose,
     show_definition,
 )
+from spl.kernel.history import history
 from spl.kernel.home import Kernel
 from spl.kernel.judge import judge, list_verdicts, retract
 from spl.kernel.names import resolve_definition, resolve_id
 from spl.kernel.records import list_entries, put_record, show_record, status
 from spl.kernel.run_import import Batch, import_runs
 from spl.kernel.runs import close_runs, list_runs, show_run
-from spl.kernel.score import history, score_suite
+from spl.kernel.score import score_suite
 from spl.kernel.suite_import import parse_cases
 from spl.kernel.suites import add_cases, create_suite, list_suites, retire_case, show_case, show_suite
 from spl.records.envelope import Draft

@@ -13,6 +13,7 @@ from spl.errors import InputError, UnknownIdError, WithdrawnError
 from spl.ids import RecordId
 from spl.kernel.actors import add_actor, list_actors
 from spl.kernel.define import Source, install, list_definitions, propose
+from spl.kernel.history import history
 from spl.kernel.home import Kernel, open_home
 from spl.kernel.judge import judge, list_verdicts, retract
 from spl.kernel.names import incumbent_of, record_of, resolve_actor
@@ -20,7 +21,7 @@ from spl.kernel.records import get_entry, list_entries, put_record, show_record
 from spl.kernel.redact import redact
 from spl.kernel.run_import import Batch, import_runs
 from spl.kernel.runs import list_runs, show_run
-from spl.kernel.score import history, score_suite
+from spl.kernel.score import score_suite
 from spl.kernel.suites import NewCase, NewFile, add_cases, create_suite, list_suites, show_suite
 from spl.kernel.verify import rebuild_projections, verify_home
 from spl.records.envelope import Draft, read_record

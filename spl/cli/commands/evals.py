@@ -41,15 +41,42 @@ def score(
 def history(
     actor: str = typer.Argument(help="Whose: name, DID, id or id prefix."),
     suite: str | None = typer.Option(None, help="Only on this suite."),
+    since: str | None = typer.Option(
+        None, help="Only definitions scored at this time or later: 2026-12-01, or 2026-12-01T09:30:00Z."
+    ),
+    limit: int | None = typer.Option(
+        None, min=1, help="Only so many definitions of each suite revision, the latest."
+    ),
 ) -> None:
     """Show whether an actor is getting better, and on which axis.
 
-    Example: spl eval history my-agent
+    What --since and --limit leave out is counted; changes are against predecessors all the same.
+
+    Example: spl eval history my-agent --limit 10
     """
     from spl.cli.render.figures import render_history  # noqa: PLC0415 - imported when called
-    from spl.kernel.score import history as actor_history  # noqa: PLC0415
+    from spl.folds.history import Window  # noqa: PLC0415
+    from spl.kernel.history import history as actor_history  # noqa: PLC0415
 
-    emit(actor_history(kernel(), actor, suite), render_history)
+    window = Window(None if since is None else _instant(since), limit)
+    emit(actor_history(kernel(), actor, suite, window), render_history)
+
+
+def _instant(text: str) -> int:
+    """Return the milliseconds since 1970 UTC of a day, which begins at midnight UTC, or of a time.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    from spl.errors import UsageError  # noqa: PLC0415 - imported when called
+    from spl.records.instants import parse_instant  # noqa: PLC0415
+
+    try:
+        return parse_instant(f"{text}T00:00:00Z" if len(text) == len("2026-12-01") else text)
+    except ValueError as error:
+        raise UsageError(
+            f"--since is a day such as 2026-12-01 or a time such as 2026-12-01T09:30:00Z, not {text!r}"
+        ) from error
 
 
 _COMMON = typer.Option(

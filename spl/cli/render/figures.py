@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spl.cli.render.money import cost, usd
+from spl.cli.render.money import cost, per_passed
 from spl.cli.render.text import fields, short, table
 from spl.cli.sanitize import visible
 from spl.contracts.scores import (
     ChangePart,
+    FlakyPart,
     HistoryDocument,
     HistoryLine,
+    HistoryRevision,
     HistorySuite,
     RatePart,
     ScoreDocument,
@@ -77,6 +79,7 @@ def render_score(document: ScoreDocument) -> str:
             ("cost", _cost_line(document)),
             ("usage", _usage_line(document)),
             ("recovered", ", ".join(document.recovered) or None),
+            ("flaky", _flaky_line(document.flaky)),
         ]
     )
     rows = [
@@ -102,8 +105,7 @@ def _axis_line(axis: Axis, rate: RatePart) -> str:
         for name, count in (("ungraded", axis.ungraded), ("without a run", axis.no_run))
         if count
     ]
-    cases = axis.covered + axis.ungraded + axis.no_run
-    parts = [figure(axis, rate), f"covers {axis.covered} of {cases} cases"]
+    parts = [figure(axis, rate), f"covers {axis.covered} of {axis.cases} cases"]
     if left_out:
         parts.append(
             f"{', '.join(left_out)}; between {percent(rate.worst)} and {percent(rate.best)} if they ran"
@@ -117,9 +119,24 @@ def _axis_line(axis: Axis, rate: RatePart) -> str:
 def _cost_line(document: ScoreDocument) -> str:
     figures = document.cost
     text = cost(figures)
-    if figures.nusd is not None and document.substance.passed:
-        text += f"; {usd(figures.nusd // document.substance.passed)} per passed run"
+    if document.spent.per_passed_nusd is not None:
+        text += f"; {per_passed(document.spent)} per passed run"
     return f"{text}; requests: {figures.priced} priced, {figures.unpriced} unpriced, {figures.error} in error"
+
+
+def _flaky_line(parts: Sequence[FlakyPart]) -> str | None:
+    """Return the cases with both outcomes, by axis, with how often each passed."""
+    by_axis: dict[str, list[str]] = {}
+    for part in parts:
+        by_axis.setdefault(part.axis, []).append(f"{part.key} {part.passed}/{part.of}")
+    return (
+        "; ".join(
+            f"{axis}: {', '.join(cases[:_MOST])}"
+            + (f" and {len(cases) - _MOST} more" if cases[_MOST:] else "")
+            for axis, cases in by_axis.items()
+        )
+        or None
+    )
 
 
 def _usage_line(document: ScoreDocument) -> str | None:
@@ -147,7 +164,19 @@ def render_history(document: HistoryDocument) -> str:
 
 
 def _render_suite(suite: HistorySuite) -> str:
-    head = f"{visible(suite.name)}  {suite.cases} cases  revision {short(suite.revision)}"
+    latest = HistoryRevision(
+        revision=suite.revision, cases=suite.cases, lines=suite.lines, left_out=suite.left_out
+    )
+    tables = [_render_revision(visible(suite.name), latest)]
+    tables += [_render_revision("earlier", revision) for revision in suite.earlier if revision.lines]
+    unseen = sum(not revision.lines for revision in suite.earlier)
+    if unseen:
+        tables.append(f"{unseen} earlier revisions have no score that was asked for")
+    return "\n\n".join(tables)
+
+
+def _render_revision(name: str, suite: HistoryRevision) -> str:
+    head = f"{name}  {suite.cases} cases  revision {short(suite.revision)}"
     rows = [
         (
             "*" if line.incumbent else "",
@@ -158,17 +187,32 @@ def _render_suite(suite: HistorySuite) -> str:
             figure(line.substance, line.substance_rate),
             arrow(line.substance_change),
             cost(line.cost),
+            per_passed(line.spent),
             f"{line.won}-{line.lost}",
             line.looks,
         )
         for line in suite.lines
     ]
-    headers = ("", "facet", "definition", "structure", "", "substance", "", "cost", "won-lost", "looks")
-    lines = [head, table(headers, rows)]
+    headers = (
+        "",
+        "facet",
+        "definition",
+        "structure",
+        "",
+        "substance",
+        "",
+        "cost",
+        "per pass",
+        "won-lost",
+        "looks",
+    )
+    lines = [head, table(headers, rows)] if rows else [head]
+    if suite.left_out:
+        lines.append(f"{suite.left_out} more definitions were not asked for")
     if len(suite.lines) > 1:
-        for name in ("structure", "substance"):
-            rates = [_rate(line, name) for line in suite.lines]
-            lines.append(f"{name:<10} {sparkline(rates)}")
+        for axis in ("structure", "substance"):
+            rates = [_rate(line, axis) for line in suite.lines]
+            lines.append(f"{axis:<10} {sparkline(rates)}")
     reasons = [
         f"? {short(line.facet)} {name}: {change.not_comparable}"
         for line in suite.lines

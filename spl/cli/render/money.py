@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spl.contracts.scores import SpentPart
 from spl.records.evals import Cost
 
 _NANO = 1_000_000_000
@@ -27,3 +28,10 @@ def cost(figure: Cost | None) -> str:
     if figure.coverage == "complete":
         return usd(figure.nusd)
     return f"≥{usd(figure.nusd)} (partial)"
+
+
+def per_passed(spent: SpentPart | None) -> str:
+    """Return what a run that passed on substance cost; from a partial cost it is a lower bound."""
+    if spent is None or spent.per_passed_nusd is None:
+        return "-"
+    return f"{'' if spent.coverage == 'complete' else '≥'}{usd(spent.per_passed_nusd)}"

@@ -76,7 +76,7 @@ def _row(suite: ReportSuite, part: ReportLine, axis: AxisName) -> list[object]:
     figures: Axis | None = getattr(line, axis)
     rate: RatePart = getattr(line, f"{axis}_rate") or RatePart(repeats=False)
     change: ChangePart = getattr(line, f"{axis}_change") or ChangePart()
-    spent = part.spent if axis == "substance" else None
+    spent = part.line.spent if axis == "substance" else None
     counts = (
         [None, None, None, None, None]
         if figures is None

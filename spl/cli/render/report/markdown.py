@@ -165,12 +165,12 @@ def _costs(suite: ReportSuite, known: Names) -> str:
     rows = [
         (
             _name(part.line.facet, known),
-            readings.spent(part.spent, part.spent.nusd),
-            readings.spent(part.spent, part.spent.per_passed_nusd),
-            readings.priced(part.spent),
+            readings.spent(part.line.spent, part.line.spent.nusd),
+            readings.spent(part.line.spent, part.line.spent.per_passed_nusd),
+            readings.priced(part.line.spent),
         )
         for part in suite.lines
-        if part.spent is not None
+        if part.line.spent is not None
     ]
     return _table(("definition", "cost of all runs", "cost per passed run", "known from"), rows)
 

@@ -192,7 +192,7 @@ def _differences(steps: Sequence[StepPart], axis: AxisName, known: Names, anchor
 def _scatter(rows: Sequence[_Row], anchor: str) -> Markup | None:
     found = []
     for row in rows:
-        spent, rate, runs = row.part.spent, _rate(row.part, "substance"), row.part.runs
+        spent, rate, runs = row.part.line.spent, _rate(row.part, "substance"), row.part.runs
         if spent is None or runs is None or not spent.nusd or spent.nusd < 0 or rate.rate is None:
             continue
         name = "partial" if spent.coverage == "partial" else "incumbent" if row.part.line.incumbent else ""

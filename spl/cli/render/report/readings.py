@@ -13,8 +13,8 @@ from msgspec import Struct
 from spl.cli.render.figures import percent
 from spl.cli.render.money import usd
 from spl.contracts.comparison import AxisComparison, StepPart
-from spl.contracts.report import CaseRow, CellAxis, CellPart, ReportDocument, ReportSuite, SpentPart
-from spl.contracts.scores import ChangePart, HistoryLine, RatePart
+from spl.contracts.report import CaseRow, CellAxis, CellPart, ReportDocument, ReportSuite
+from spl.contracts.scores import ChangePart, HistoryLine, RatePart, SpentPart
 from spl.ids import Facet, RecordId
 from spl.records.evals import Axis
 from spl.records.verdicts import AxisName
@@ -107,7 +107,7 @@ def coverage(axis: Axis | None) -> str:
     """Return how many cases are covered, and why the others are not."""
     if axis is None:
         return "-"
-    parts = [f"{axis.covered} of {axis.covered + axis.ungraded + axis.no_run}"]
+    parts = [f"{axis.covered} of {axis.cases}"]
     parts += [f"{axis.ungraded} ungraded"] if axis.ungraded else []
     parts += [f"{axis.no_run} without a run"] if axis.no_run else []
     return ", ".join(parts)
