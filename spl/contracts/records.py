@@ -88,6 +88,15 @@ class RedactionDocument(Document, frozen=True, tag="spl.redaction.v1"):
     warnings: list[str]
 
 
+class LastVerify(Part, frozen=True):
+    """The last verification: when, how many entries it read, how many faults it found; clean without one."""
+
+    at: int
+    size: int
+    faults: int
+    clean: bool
+
+
 class HomeDocument(Document, frozen=True, tag="spl.home.v1"):
     """Where a home is, how much it holds, and who it speaks as; `key` checks its checkpoints and proofs."""
 
@@ -102,5 +111,5 @@ class HomeDocument(Document, frozen=True, tag="spl.home.v1"):
     actors: int | None = None
     suites: int | None = None
     open_runs: int | None = None
-    last_verify: str | None = None
+    last_verify: LastVerify | None = None
     key: str | None = None

@@ -23,6 +23,14 @@ class Finding(Part, frozen=True):
     id: str | None = None
 
 
+class RefoldPart(Part, frozen=True):
+    """How many scores the fold gives again, how many it does not, and for how many nobody can say."""
+
+    reproduced: int
+    differing: int
+    not_reproducible: int
+
+
 class VerifyDocument(Document, frozen=True, tag="spl.verify.v1"):
     """Everything that was found.
 
@@ -30,6 +38,7 @@ class VerifyDocument(Document, frozen=True, tag="spl.verify.v1"):
         clean: No fault, and signatures were checked too.
         since: How many entries an earlier verification vouches for; those, their blobs and the projections were not
             looked at again.
+        scores: What became of the scores, when they were folded again.
         faults_omitted: How many faults there are beyond those listed.
         notices_omitted: How many notices there are beyond those listed.
     """
@@ -43,5 +52,6 @@ class VerifyDocument(Document, frozen=True, tag="spl.verify.v1"):
     faults: list[Finding]
     notices: list[Finding]
     since: int | None = None
+    scores: RefoldPart | None = None
     faults_omitted: int = 0
     notices_omitted: int = 0

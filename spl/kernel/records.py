@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from spl.codec import digest, jsontext
-from spl.contracts.records import Appended, EntryList, EntryPart, HomeDocument, RecordDocument
+from spl.contracts.records import Appended, EntryList, EntryPart, HomeDocument, LastVerify, RecordDocument
 from spl.errors import InputError, ReservedKindError, SchemaError, schema_error
 from spl.ids import Digest, RecordId, parse_did
 from spl.kernel.home import Kernel
@@ -19,7 +19,8 @@ from spl.records.registry import KINDS, REDACTION
 from spl.records.runs import RunEnd
 from spl.records.verdicts import Redaction
 from spl.records.wire import to_map
-from spl.store import head, note, tree
+from spl.store import head, note, tree, verified
+from spl.store.layout import Layout
 from spl.store.log import Entry, Selection, View
 from spl.store.remains import WITHDRAWN
 
@@ -175,8 +176,17 @@ def status(kernel: Kernel, *, created: bool = False) -> HomeDocument:
         actors=len(kernel.log.actors()),
         suites=len(kernel.log.suites()),
         open_runs=len(kernel.log.open_runs()),
+        last_verify=_last_verify(kernel),
         key=note.format_vkey(head.verifier_key(kernel.kernel)) if kernel.path is not None else None,
     )
+
+
+def _last_verify(kernel: Kernel) -> LastVerify | None:
+    """Return what the last verification found; None when there was none, or its note cannot be used."""
+    found = None if kernel.path is None else verified.load(Layout(kernel.path).verified)
+    if found is None or found.size > kernel.log.size():
+        return None
+    return LastVerify(at=found.at, size=found.size, faults=found.faults, clean=not found.faults)
 
 
 def entry_part(entry: Entry) -> EntryPart:

@@ -82,13 +82,21 @@ def read_cases(view: View, suite: RecordId) -> list[CaseInput]:
 
 
 def read_runs(
-    kernel: Kernel, view: View, actor: RecordId, facet: Facet, cases: Sequence[CaseInput]
+    kernel: Kernel,
+    view: View,
+    actor: RecordId,
+    facet: Facet,
+    cases: Sequence[CaseInput],
+    as_of: int | None = None,
 ) -> tuple[list[RunInput], dict[str, int]]:
     """Return the runs of an actor under a facet on some cases, for a fold, and what was left out, by reason.
 
-    A run whose start cannot be read, or whose end was withdrawn or is opaque, is graded by nobody and counted.
+    A run whose start cannot be read, or whose end was withdrawn or is opaque, is graded by nobody and counted. With
+    `as_of`, the runs are those of the time when the log had that size: what ended later is open.
     """
     rows = list(view.runs(actor=actor, facet=facet, case_facets=[case.facet for case in cases]))
+    if as_of is not None:
+        rows = [_at(row, as_of) for row in rows if row.position < as_of]
     starts = view.at([row.position for row in rows])
     ended = [row.end_position for row in rows if row.end_position is not None]
     ends = dict(zip(ended, view.at(ended), strict=True))
@@ -101,6 +109,13 @@ def read_runs(
         else:
             found.append(run)
     return found, dict(excluded)
+
+
+def _at(row: RunRow, as_of: int) -> RunRow:
+    """Return a run as it was when the log had a size."""
+    if row.end_position is None or row.end_position < as_of:
+        return row
+    return msgspec.structs.replace(row, end_position=None)
 
 
 def _run_input(kernel: Kernel, row: RunRow, start: Entry, ends: dict[int, Entry]) -> RunInput | str:

@@ -15,7 +15,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from spl.codec import canonical, digest
-from spl.errors import EncodingError, InvalidIdError, ReservedKindError, SchemaError, schema_error
+from spl.errors import (
+    DamagedError,
+    EncodingError,
+    InvalidIdError,
+    ReservedKindError,
+    SchemaError,
+    schema_error,
+)
 from spl.ids import BlobId, Did, RecordId, parse_did
 from spl.records.definitions import MAX_LONG_TEXT_BYTES, Body, Definition
 from spl.records.problems import has_null, problems
@@ -163,9 +170,13 @@ def read_record(data: bytes, record_id: RecordId | None = None) -> Record:
         record_id: Its id when the caller has it, else it is computed.
 
     Raises:
-        EncodingError, SchemaError: The bytes are not a record at all.
+        DamagedError: The bytes are not a record at all any more.
     """
-    return _record(canonical.decode_trusted(data), data, record_id)
+    try:
+        return _record(canonical.decode_trusted(data), data, record_id)
+    except (EncodingError, SchemaError) as error:
+        name = "a record" if record_id is None else f"the record {record_id.hex()}"
+        raise DamagedError(f"{name} cannot be read: {error.message}") from error
 
 
 def check_record(data: bytes, *, foreign: bool = False) -> Record:

@@ -66,6 +66,11 @@ class Layout(NamedTuple):
         return self.root / "head.json"
 
     @property
+    def verified(self) -> Path:
+        """What the last verification found."""
+        return self.root / "verified.json"
+
+    @property
     def keys(self) -> Path:
         """Private keys."""
         return self.root / "keys"
@@ -97,8 +102,9 @@ def check(root: Path) -> Layout:
             layout.format,
             layout.lock,
             layout.head,
+            layout.verified,
         ):
-            _check_path(path, root, optional=path in (layout.lock, layout.head))
+            _check_path(path, root, optional=path in (layout.lock, layout.head, layout.verified))
         _refuse_network(root)
     return layout
 

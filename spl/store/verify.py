@@ -21,6 +21,7 @@ from spl.store.blobs import BlobStore
 from spl.store.check import Blobs, Checker, Entries, Integrity, Job, Named, Report, Task
 from spl.store.shadow import Shadow
 from spl.store.sqlite import SqliteLog
+from spl.store.verified import Verified
 from spl.store.withdrawals import withdrawal_faults, withdrawal_notices
 
 RANGE: Final = 1024
@@ -42,13 +43,6 @@ def in_this_process(job: Job, tasks: Iterable[Task]) -> Iterator[Report]:
         yield from map(checker, tasks)
     finally:
         checker.close()
-
-
-class Verified(Struct, frozen=True):
-    """How far an earlier verification found everything in order."""
-
-    size: int
-    root: Digest
 
 
 class Home(Struct, frozen=True):

@@ -46,11 +46,21 @@ def _render(document: HomeDocument) -> str:
             ("actors", document.actors),
             ("suites", document.suites),
             ("open runs", document.open_runs or None),
+            ("verified", _verified(document)),
             ("kernel", document.kernel),
             ("operator", document.operator),
             ("log key", document.key),
         ]
     )
+
+
+def _verified(document: HomeDocument) -> str:
+    found = document.last_verify
+    if found is None:
+        return "never; spl verify"
+    answer = "clean" if found.clean else f"{found.faults} faults; spl verify lists them"
+    newer = document.size - found.size
+    return f"{answer}, {when(found.at)}" + (f", {newer} records ago" if newer else "")
 
 
 init_app = single(init)

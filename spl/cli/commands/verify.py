@@ -12,25 +12,30 @@ from spl.cli.output import emit, progress
 from spl.cli.render.text import table
 
 if TYPE_CHECKING:
-    from spl.contracts.verify import VerifyDocument
+    from spl.contracts.verify import RefoldPart, VerifyDocument
 
 
 def verify(
     signatures: bool = typer.Option(True, "--signatures/--no-signatures", help="Check signatures."),
+    quick: bool = typer.Option(False, "--quick", help="Only what is newer than the last clean verification."),
+    refold: bool = typer.Option(False, "--refold", help="Fold every score again, too."),
     rebuild: bool = typer.Option(
-        False, "--rebuild-projections", help="Derive the projections anew, and no more."
+        False,
+        "--rebuild-projections",
+        help="Derive the projections anew first: the one thing that it repairs.",
     ),
 ) -> None:
     """Check everything that the home holds; exits 6 when anything is wrong.
 
-    Example: spl verify
+    Example: spl verify --refold
     """
-    from spl.kernel.verify import rebuild_projections, verify_home  # noqa: PLC0415 - imported when called
+    from spl.kernel.verify import Depth, rebuild_projections, verify_home  # noqa: PLC0415 - imported when called
 
     home = kernel()
     if rebuild:
         rebuild_projections(home)
-    document = verify_home(home, signatures=signatures, progress=progress("verify"))
+    depth = Depth(signatures=signatures, quick=quick, scores=refold)
+    document = verify_home(home, depth, progress=progress("verify"))
     emit(document, _render_verify)
     if not document.ok:
         from spl.errors import DamagedError  # noqa: PLC0415 - only when something is wrong
@@ -43,7 +48,10 @@ def _render_verify(document: VerifyDocument) -> str:
         "" if document.signatures_checked else "; signatures were not checked, so this is not a clean verify"
     )
     faults = len(document.faults) + document.faults_omitted
-    head = f"{document.size} records, {document.blobs_checked} blobs: {faults} faults{unsigned}"
+    looked = f"{document.size} records" if document.since is None else _newer(document.size, document.since)
+    head = f"{looked}, {document.blobs_checked} blobs: {faults} faults{unsigned}"
+    scores = document.scores
+    folded = None if scores is None else _folded(scores)
     rows = [
         (
             level,
@@ -60,7 +68,20 @@ def _render_verify(document: VerifyDocument) -> str:
         for count, what in ((document.faults_omitted, "faults"), (document.notices_omitted, "notices"))
         if count
     ]
-    return "\n".join(filter(None, [head, table(("", "check", "position", "id", "message"), rows), *omitted]))
+    return "\n".join(
+        filter(None, [head, folded, table(("", "check", "position", "id", "message"), rows), *omitted])
+    )
+
+
+def _folded(scores: RefoldPart) -> str:
+    return (
+        f"scores folded again: {scores.reproduced} reproduced, {scores.differing} differ, "
+        f"{scores.not_reproducible} not reproducible"
+    )
+
+
+def _newer(size: int, since: int) -> str:
+    return f"{size - since} of {size} records, those since the last clean verification"
 
 
 verify_app = single(verify)
