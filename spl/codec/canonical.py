@@ -38,6 +38,15 @@ def encode(value: object) -> bytes:
     return cbor2.dumps(_ordered(value, "$", 1))
 
 
+def byte_string(data: bytes) -> bytes:
+    """Return what `encode` returns for bytes, without the way through the encoder."""
+    size = len(data)
+    if size < 24:  # noqa: PLR2004 - what fits into the first byte (RFC 8949, section 3)
+        return bytes((0x40 | size,)) + data
+    width = next(width for width in (1, 2, 4, 8) if size >> (8 * width) == 0)
+    return bytes((0x58 + width.bit_length() - 1,)) + size.to_bytes(width) + data
+
+
 def decode(data: bytes) -> Value:
     """Return the value whose encoding `data` is.
 

@@ -31,6 +31,7 @@ from spl.records.runs import MAX_LIST_BYTES, RunEnd
 from spl.records.wire import from_map, to_map
 
 MAX_RECORD_BYTES: Final = 61_440
+_NULL: Final = b"\xf6"  # without this byte there is no null (RFC 8949, section 3.3)
 SALT_BYTES: Final = 16
 MAX_REFS: Final = 256
 _KIND: Final = re.compile(r"[a-z][a-z0-9]*(\.[a-z][a-z0-9_]*){1,5}\.v[1-9][0-9]{0,3}")
@@ -206,7 +207,8 @@ def check_encoded(data: bytes) -> Record:
 
 
 def _checked(value: canonical.Value, data: bytes, *, foreign: bool) -> Record:
-    whole = not has_null(value)  # then what msgspec converts has no problem of shape, and need not be walked
+    # Then what msgspec converts has no problem of shape, and need not be walked.
+    whole = _NULL not in data or not has_null(value)
     try:
         record = _record(value, data, None)
     except SchemaError:

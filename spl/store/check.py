@@ -68,11 +68,7 @@ class Blobs(Struct, frozen=True):
     named: list[Named]
 
 
-class Integrity(Struct, frozen=True):
-    """The task of having SQLite check the whole database."""
-
-
-Task: TypeAlias = Entries | Blobs | Integrity
+Task: TypeAlias = Entries | Blobs
 
 
 class Report(Struct):
@@ -116,6 +112,7 @@ class Checker:
         self._blobs = BlobStore(Path(job.blobs), Path(job.blobs))  # nothing is written
         self._position = lru_cache(maxsize=65_536)(self._find)
         self._files = lru_cache(maxsize=64)(self._tree_files)
+        self._near: dict[bytes, int] = {}  # of the entries before the one at hand
         self._report = Report([], [], [], [])
 
     def __call__(self, task: Task) -> Report:
@@ -127,8 +124,6 @@ class Checker:
             case Blobs(named):
                 for item in named:
                     self._blob(item)
-            case Integrity():
-                self._integrity()
         return self._report
 
     def close(self) -> None:
@@ -148,6 +143,7 @@ class Checker:
 
     def _entries(self, low: int, high: int) -> None:
         expected = low
+        self._near = {}
         try:
             for values in self._connection.execute(_QUERY, (low, high)):
                 row = _Row._make(values)
@@ -155,6 +151,7 @@ class Checker:
                     self._fault("position", f"expected position {expected}", row)
                 expected = row.position + 1
                 self._entry(row)
+                self._near[row.id] = row.position
         except sqlite3.DatabaseError as error:
             finding = Finding(check="database", message=f"cannot be read on: {error}", position=expected)
             self._report.faults.append(finding)
@@ -175,13 +172,15 @@ class Checker:
             return
         if tree.entry_leaf(row.record, row.signature) != row.leaf:
             self._fault("leaf", "the leaf is not the hash of the entry", row)
-        if digest.record_id(row.record) != row.id:
-            self._fault("id", "the id is not the hash of the record", row)
         try:
             record = check_record(row.record, foreign=True)
         except SplError as error:
+            if digest.record_id(row.record) != row.id:
+                self._fault("id", "the id is not the hash of the record", row)
             self._fault(error.code, error.message, row)
             return
+        if record.id != row.id:
+            self._fault("id", "the id is not the hash of the record", row)
         self._signature(row, record)
         self._columns(row, record)
         self._references(row, record)
@@ -207,7 +206,9 @@ class Checker:
 
     def _references(self, row: _Row, record: Record) -> None:
         for target in _targets(record):
-            position = self._position(target)
+            position = self._near.get(target)
+            if position is None:
+                position = self._position(target)
             if position is None or position >= row.position:
                 self._fault("reference", f"{target.hex()} does not stand before it", row)
         for blob in record.blobs:
@@ -253,14 +254,20 @@ class Checker:
             )
             self._report.faults.append(finding)
 
-    def _integrity(self) -> None:
-        """Note what SQLite finds wrong, at most ten findings."""
-        try:
-            for (message,) in self._connection.execute("PRAGMA integrity_check(10)"):
-                if message != "ok":
-                    self._report.faults.append(Finding(check="database", message=message))
-        except sqlite3.DatabaseError as error:
-            self._report.faults.append(Finding(check="database", message=str(error)))
+
+def integrity(job: Job) -> list[Finding]:
+    """Return what SQLite finds wrong with the whole database, at most ten findings."""
+    try:
+        connection = schema.connect(Path(job.log))
+    except SplError as error:
+        return [Finding(check="database", message=error.message)]
+    try:
+        rows = connection.execute("PRAGMA integrity_check(10)")
+        return [Finding(check="database", message=message) for (message,) in rows if message != "ok"]
+    except sqlite3.DatabaseError as error:
+        return [Finding(check="database", message=str(error))]
+    finally:
+        connection.close()
 
 
 def _targets(record: Record) -> Iterator[RecordId]:

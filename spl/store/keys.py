@@ -18,7 +18,7 @@ from spl.ids import Did, did_key, public_key
 from spl.store.durable import new_file, storage_errors
 
 if TYPE_CHECKING:
-    from nacl.signing import SigningKey, VerifyKey
+    from nacl.signing import SigningKey
 
 PAYLOAD_TYPE: Final = b"application/vnd.spl.record.v1+cbor"
 SIGNATURE_BYTES: Final = 64
@@ -46,19 +46,18 @@ def check_signature(by: Did, record: bytes, signature: bytes) -> None:
         return
     if len(signature) != SIGNATURE_BYTES:
         raise SignatureError(f"a record by {by} must be signed")
-    from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - loaded only where a signature is checked
+    from nacl.bindings import crypto_sign_open  # noqa: PLC0415 - loaded only where a signature is checked
+    from nacl.exceptions import BadSignatureError  # noqa: PLC0415
 
     try:
-        _verify_key(by).verify(signed_bytes(record), signature)
+        crypto_sign_open(signature + signed_bytes(record), _public_key(by))
     except BadSignatureError as error:
         raise SignatureError(f"the signature of a record by {by} is wrong") from error
 
 
 @lru_cache(maxsize=1024)  # a log has few authors, and a DID takes as long to read as a signature to check
-def _verify_key(by: Did) -> VerifyKey:
-    from nacl.signing import VerifyKey  # noqa: PLC0415 - as above
-
-    return VerifyKey(public_key(by))
+def _public_key(by: Did) -> bytes:
+    return public_key(by)
 
 
 class KeyStore:

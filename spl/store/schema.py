@@ -206,14 +206,22 @@ def count_entries(path: Path) -> int:
     return count
 
 
+_ASKED_BY_DERIVING: Final = ("p_definitions_actor", "p_cases_current")
+
+
 def make_shadow(connection: sqlite3.Connection) -> None:
-    """Make empty projections, and a copy of the terms, as temporary tables that hide those of the database."""
+    """Make empty projections, and a copy of the terms, as temporary tables that hide those of the database.
+
+    They have the indexes that deriving asks, and no others.
+    """
+    connection.execute("PRAGMA temp.journal_mode=OFF")
+    connection.execute("PRAGMA temp.cache_size=-65536")
     connection.execute("CREATE TEMP TABLE terms (no INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT")
     connection.execute("INSERT INTO temp.terms SELECT * FROM main.terms")
     for statement in map(str.strip, PROJECTIONS.split(";")):
         if statement.startswith("CREATE TABLE p_"):
             connection.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
-        elif "INDEX p_" in statement:
+        elif any(f"INDEX {name} " in statement for name in _ASKED_BY_DERIVING):
             connection.execute(statement.replace("INDEX p_", "INDEX temp.p_", 1))
 
 

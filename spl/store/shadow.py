@@ -40,7 +40,9 @@ class Shadow:
         if self._failed is not None:
             return
         try:
+            self._connection.execute("BEGIN")  # for a range: a reader never keeps writers waiting for long
             self._deriving.derive(start, stop)
+            self._connection.execute("COMMIT")
         except (SplError, sqlite3.DatabaseError) as error:
             self._failed = error
 

@@ -23,7 +23,9 @@ T = TypeVar("T")
 
 _RefRow: TypeAlias = tuple[int | None, int, int]
 _INSERT_REF: Final = "INSERT OR IGNORE INTO p_refs VALUES (?, ?, ?)"
-_DERIVED_AT_ONCE: Final = 500
+_INSERT_RUN: Final = "INSERT INTO p_runs VALUES (?, ?, ?, ?, ?)"
+_INSERT_IMPORT: Final = "INSERT OR IGNORE INTO p_imports VALUES (?, ?, ?)"
+_DERIVED_AT_ONCE: Final = 1024
 
 
 class SqliteLog(SqliteView):
@@ -176,6 +178,21 @@ class SqliteLog(SqliteView):
             self._connection.close()
 
 
+class _Batch:
+    """A range of entries whose projections are derived at once: rows that are written together, and who is near.
+
+    Attributes:
+        near: Position and author of the entries before the one at hand, by id.
+        runs: The runs that begin in the range, by position.
+        imports: The import keys.
+    """
+
+    def __init__(self) -> None:
+        self.near: dict[bytes, tuple[int, str | None]] = {}
+        self.runs: dict[int, tuple[Any, ...]] = {}
+        self.imports: list[tuple[Any, ...]] = []
+
+
 class SqliteTransaction(SqliteView, Appending):
     """What a function handed to `SqliteLog.transact` works with; also the `Lookup` of the projections."""
 
@@ -185,6 +202,7 @@ class SqliteTransaction(SqliteView, Appending):
         self._size = log.size()
         self._subtrees = log.subtrees()
         self._first = self._size
+        self._batch: _Batch | None = None
         # What one transaction asks again and again: the same actor, definition, cases and terms.
         self._known_position = lru_cache(maxsize=65_536)(super()._position)
         self._known_term = lru_cache(maxsize=1024)(self._intern_term)
@@ -260,16 +278,24 @@ class SqliteTransaction(SqliteView, Appending):
     def derive(self, start: int, stop: int) -> None:
         """Derive the projections of a range of entries; those before are derived already."""
         query = (
-            "SELECT position, id, record FROM entries WHERE position >= ? AND position < ? ORDER BY position"
+            "SELECT e.position, e.id, e.record, a.text FROM entries e LEFT JOIN terms a ON a.no = e.author "
+            "WHERE e.position >= ? AND e.position < ? ORDER BY e.position"
         )
         for low in range(start, stop, _DERIVED_AT_ONCE):
             refs: list[_RefRow] = []
-            for position, record_id, data in self._rows(query, (low, min(low + _DERIVED_AT_ONCE, stop))):
+            self._batch = _Batch()
+            for position, record_id, data, author in self._rows(
+                query, (low, min(low + _DERIVED_AT_ONCE, stop))
+            ):
                 record = self._record(RecordId(record_id)) if data is None else read_record(data, record_id)
                 if record is not None:
                     refs += self._ref_rows(record, position)
                     self._project(record, position)
+                self._batch.near[record_id] = (position, author)
             self._connection.executemany(_INSERT_REF, refs)
+            self._connection.executemany(_INSERT_RUN, self._batch.runs.values())
+            self._connection.executemany(_INSERT_IMPORT, self._batch.imports)
+            self._batch = None
 
     def withdraw(self, record_id: RecordId, redaction: int) -> None:
         """Take the content of a record away; its leaf and what `remains` keeps stay."""
@@ -318,18 +344,35 @@ class SqliteTransaction(SqliteView, Appending):
                     self._known_hash(change.facet),
                     case_facet,
                 )
-                run("INSERT INTO p_runs VALUES (?, ?, ?, ?, NULL)", row)
+                self._begin(row)
             case projections.RunEnded(start=start, position=position):
-                query = "UPDATE p_runs SET ended = ? WHERE position = ? AND ended IS NULL"
-                run(query, (position, self._known(start)))
+                self._end(self._known(start), position)
             case projections.ImportKey(actor=actor, definition=definition, key=key):
                 row = (self._known(actor), self._known(definition), key)
-                run("INSERT OR IGNORE INTO p_imports VALUES (?, ?, ?)", row)
+                if self._batch is None:
+                    run(_INSERT_IMPORT, row)
+                else:
+                    self._batch.imports.append(row)
             case ScoreRow():
                 row = (change.position, self._known(change.suite), self._known(change.actor), change.facet)
                 run("INSERT INTO p_scores VALUES (?, ?, ?, ?)", row)
             case VerdictRow():
                 run("INSERT INTO p_verdicts VALUES (?, ?, ?)", (change.position, change.winner, change.loser))
+
+    def _begin(self, row: tuple[Any, ...]) -> None:
+        if self._batch is None:
+            self._connection.execute(_INSERT_RUN, (*row, None))
+        else:
+            self._batch.runs[row[0]] = (*row, None)
+
+    def _end(self, start: int | None, position: int) -> None:
+        """End a run that has no end yet."""
+        near = None if self._batch is None or start is None else self._batch.runs.get(start)
+        if near is None or self._batch is None:
+            query = "UPDATE p_runs SET ended = ? WHERE position = ? AND ended IS NULL"
+            self._connection.execute(query, (position, start))
+        elif near[-1] is None:
+            self._batch.runs[near[0]] = (*near[:-1], position)
 
     def _apply_case(self, change: projections.CaseChange) -> None:
         suite, row = self._known(change.suite), change.row
@@ -344,6 +387,8 @@ class SqliteTransaction(SqliteView, Appending):
         )
 
     def _known(self, record_id: RecordId) -> int | None:
+        if self._batch is not None and (near := self._batch.near.get(record_id)):
+            return near[0]
         position = self._known_position(record_id)
         if position is None:  # it may be appended later in this transaction
             self._known_position.cache_clear()
@@ -372,6 +417,8 @@ class SqliteTransaction(SqliteView, Appending):
 
     def author_of(self, record: RecordId) -> Did | None:
         """Return the author of a record."""
+        if self._batch is not None and (near := self._batch.near.get(record)) and near[1] is not None:
+            return Did(near[1])
         query = "SELECT t.text FROM entries e JOIN terms t ON t.no = e.author WHERE e.id = ?"
         author = self._value(query, (record,))
         return None if author is None else Did(author)

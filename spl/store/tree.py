@@ -22,7 +22,7 @@ def leaf_hash(entry: bytes) -> Digest:
 
 def encode_entry(record: bytes, signature: bytes) -> bytes:
     """Return the bytes of a log entry: the canonical CBOR array of record and signature."""
-    return canonical.encode([record, signature])
+    return b"\x82" + canonical.byte_string(record) + canonical.byte_string(signature)
 
 
 def entry_leaf(record: bytes, signature: bytes) -> Digest:

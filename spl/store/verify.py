@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -18,7 +19,7 @@ from spl.errors import DamagedError, SplError
 from spl.ids import BlobId, Digest
 from spl.store import head, note, proofs, subtrees, tree
 from spl.store.blobs import BlobStore
-from spl.store.check import Blobs, Checker, Entries, Integrity, Job, Named, Report, Task
+from spl.store.check import Blobs, Checker, Entries, Job, Named, Report, Task, integrity
 from spl.store.shadow import Shadow
 from spl.store.sqlite import SqliteLog
 from spl.store.verified import Verified
@@ -147,9 +148,13 @@ class _Verification:
         self._shadow = Shadow(self._log) if since is None else None
         self._subtrees = self._trusted()
         self._leaves = self._start
+        # SQLite checks its file meanwhile, without Python's lock.
+        self._thread = ThreadPoolExecutor(1)
+        self._integrity = self._thread.submit(integrity, self._job) if since is None else None
 
     def close(self) -> None:
         """Drop what was made on the way."""
+        self._thread.shutdown(cancel_futures=True)
         self._named.close()
         if self._shadow is not None:
             self._shadow.close()
@@ -173,9 +178,8 @@ class _Verification:
     def entries(self, spread: Spread, progress: Callable[[int, int], None]) -> None:
         """Check every entry, and derive the projections."""
         ranges = [Entries(low, min(low + RANGE, self._size)) for low in range(self._start, self._size, RANGE)]
-        tasks: list[Task] = [*([Integrity()] if self._since is None else []), *ranges]
         progress(self._start, self._size)
-        for task, report in zip(tasks, spread(self._job, tasks), strict=True):
+        for task, report in zip(ranges, spread(self._job, ranges), strict=True):
             self._faults.add(report.faults)
             self._notices.add(report.notices)
             self._named.add(report.named)
@@ -184,10 +188,9 @@ class _Verification:
                 self._leaves += 1
                 if len(completed) > subtrees.STORED_LEVEL:
                     self._stored(completed)
-            if isinstance(task, Entries):
-                if self._shadow is not None:
-                    self._shadow.derive(task.low, task.high)
-                progress(task.high, self._size)
+            if self._shadow is not None:
+                self._shadow.derive(task.low, task.high)
+            progress(task.high, self._size)
 
     def _stored(self, completed: list[Digest]) -> None:
         """Compare the stored subtrees that end here."""
@@ -211,6 +214,8 @@ class _Verification:
     def rest(self) -> None:
         """Check what stands beside the entries."""
         try:
+            if self._integrity is not None:
+                self._faults.add(self._integrity.result())
             self._beside()
             self._faults.add(withdrawal_faults(self._log))
             if self._shadow is not None:
