@@ -62,10 +62,13 @@ def config_path() -> Path:
 def config_variables() -> dict[str, str]:
     """Return the variables that tell a process of ours where the configuration is; it may have another HOME, or none.
 
+    There are none where no configuration was named and none is at its usual place.
+
     Raises:
         UsageError: This user has no home directory, and no other place was named.
     """
-    return {CONFIG_VARIABLE: str(config_path())}
+    path = config_path()
+    return {CONFIG_VARIABLE: str(path)} if os.environ.get(CONFIG_VARIABLE) or path.exists() else {}
 
 
 def settings() -> Settings:

@@ -76,7 +76,7 @@ def parse_settings(data: bytes, name: str) -> Settings:
     """
     try:
         given = msgspec.convert(tomllib.loads(data.decode()), _File)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, RecursionError) as error:
         raise InputError(f"{name}: {error}", hint="docs/agent.md says what may stand there") from error
     providers = {**HOSTED, **given.providers}
     only = next(iter(given.providers), None) if len(given.providers) == 1 else None
@@ -113,14 +113,12 @@ def route(settings: Settings, text: str) -> Route:
 def key_variables(settings: Settings, models: Iterable[str]) -> list[str]:
     """Return the names of the variables that hold the keys for models, without repeats.
 
-    A model that no provider serves needs none: the agent itself will say so.
+    Raises:
+        InputError: No provider serves a model.
     """
     names: list[str] = []
     for text in models:
-        try:
-            found = settings.providers[route(settings, text).provider].api_key_env
-        except InputError:
-            continue
+        found = settings.providers[route(settings, text).provider].api_key_env
         if found and found not in names:
             names.append(found)
     return names

@@ -11,6 +11,8 @@ from spl.errors import UsageError
 if TYPE_CHECKING:
     from spl.kernel.home import Kernel
 
+_MOST_BYTES = 1 << 30
+
 
 @dataclass(slots=True)
 class Context:
@@ -108,7 +110,7 @@ def read_file(path: str) -> bytes:
     """Return the content of a file that the user named; `-` is standard input.
 
     Raises:
-        FileInputError: It cannot be read.
+        FileInputError: It cannot be read, or goes on for more than a gibibyte, as a device may.
     """
     from spl.errors import FileInputError  # noqa: PLC0415 - as above
 
@@ -116,10 +118,15 @@ def read_file(path: str) -> bytes:
         if path == "-":
             import sys  # noqa: PLC0415
 
-            return sys.stdin.buffer.read()
-        return Path(path).read_bytes()
+            data = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise FileInputError(f"cannot read {path}: {error.strerror}") from error
+        raise FileInputError(f"cannot read {path or repr(path)}: {error.strerror}") from error
+    if len(data) > _MOST_BYTES:
+        raise FileInputError(f"cannot read {path}: it has more than {_MOST_BYTES:,} bytes")
+    return data
 
 
 def write_file(path: str, data: bytes) -> None:

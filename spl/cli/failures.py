@@ -33,6 +33,8 @@ def failure(error: BaseException) -> SplError:
     sqlite3 = sys.modules.get("sqlite3")  # only where a home was opened
     if sqlite3 is not None and isinstance(error, sqlite3.Error):
         return StorageError(f"the log cannot be used: {error}", hint="spl verify checks it")
+    if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:  # how Python holds such bytes
+        return UsageError(f"not UTF-8: {error.object!r}", hint="names and texts of records are UTF-8")
     return InternalFaultError(f"{type(error).__name__}: {error}")
 
 

@@ -27,10 +27,11 @@ class Progress:
         noun: What is counted.
         jobs: How many run side by side.
         planned: How many there are; `plan` says so later.
+        good: What is said of those that ended well; the others failed.
     """
 
-    def __init__(self, noun: str, jobs: int, planned: int = 0) -> None:
-        self._noun, self._jobs, self._planned = noun, jobs, planned
+    def __init__(self, noun: str, jobs: int, planned: int = 0, good: str = "passed") -> None:
+        self._noun, self._jobs, self._planned, self._good = noun, jobs, planned, good
         self._done = self._passed = 0
         self._cost = 0.0
         self._started = time.monotonic()
@@ -71,7 +72,11 @@ class Progress:
     def line(self) -> str:
         """Return what is shown: how many are done, running, passed and failed, time, and cost so far."""
         running = min(self._jobs, self._planned - self._done)
-        parts = [f"{self._done}/{self._planned} {self._noun}", f"{running} running", f"{self._passed} passed"]
+        parts = [
+            f"{self._done}/{self._planned} {self._noun}",
+            f"{running} running",
+            f"{self._passed} {self._good}",
+        ]
         parts.append(f"{self._done - self._passed} failed")
         spent = time.monotonic() - self._started
         parts.append(f"{spent:.0f} s")

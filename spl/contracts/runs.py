@@ -90,6 +90,7 @@ class RunsMade(Document, frozen=True, tag="spl.runs_made.v1"):
 
 
 class RunsClosed(Document, frozen=True, tag="spl.runs_closed.v1"):
-    """The open runs that were ended."""
+    """The open runs that were ended; `running` are those that living processes execute."""
 
     closed: list[RunPart]
+    running: list[RecordId] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -30,10 +32,16 @@ class Fixture(Struct, frozen=True):
 
 
 class Prepared(Struct, frozen=True):
-    """A fixture that was copied and committed."""
+    """A fixture that was copied and committed; `stamp` is how the copy looked then."""
 
     copy: Path
     before: Baseline
+    stamp: bytes
+
+    @property
+    def intact(self) -> bool:
+        """Say whether nobody has changed the copy: an agent runs as the same user, and may have found it."""
+        return _stamp(self.copy) == self.stamp
 
 
 class Baselines:
@@ -52,7 +60,9 @@ class Baselines:
         self._made: dict[Hashable, Prepared | SplError] = {}
 
     def get(self, fixture: Fixture, limit: Limit) -> Prepared:
-        """Return the copy of a fixture; one that cannot be made fails each time with the same error.
+        """Return the copy of a fixture, made anew when somebody has changed it.
+
+        One that cannot be made fails each time with the same error.
 
         Raises:
             SplError: It cannot be made, or the limit was reached.
@@ -60,7 +70,8 @@ class Baselines:
         with self._lock:
             lock = self._locks.setdefault(fixture.key, threading.Lock())
         with lock:
-            if fixture.key not in self._made:
+            known = self._made.get(fixture.key)
+            if known is None or (isinstance(known, Prepared) and not known.intact):
                 try:
                     self._made[fixture.key] = self._make(fixture, limit)
                 except SplError as error:
@@ -77,4 +88,23 @@ class Baselines:
         materialize(copy, fixture.entries(), limit)
         before = baseline(copy, limit)
         Git(self._environment, self._scratch, limit).commit_baseline(copy)
-        return Prepared(copy, before)
+        return Prepared(copy, before, _stamp(copy))
+
+
+def _stamp(root: Path) -> bytes:
+    """Return a hash of all that `lstat` says of what is below a directory, but for times of access.
+
+    The time of the last change of an entry is nothing that an ordinary user can set back (utimensat(2)).
+    """
+    seen = hashlib.blake2b()
+    for directory, below, files in os.walk(root):
+        below.sort()
+        for name in (*below, *sorted(files)):
+            path = os.path.join(directory, name)  # noqa: PTH118 - thousands of times
+            try:
+                found = os.lstat(path)
+            except OSError:
+                return b""
+            told = (path, found.st_mode, found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+            seen.update(repr(told).encode("utf-8", "surrogateescape"))
+    return seen.digest()

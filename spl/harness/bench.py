@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -120,13 +121,14 @@ def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: 
     located: list[str] = []
 
     def launch(workspace: Path) -> Launch:
-        environment = _environment(request, workspace, private)
+        checks = partial(_environment, request, workspace, private)
         if isinstance(request.agent, BuiltIn):
             words = built_in_words(task.prompt, model=model)
             own = _environment(request, workspace, private, request.agent.key_variables([model]))
-            return Launch(words, {**own, **request.agent.variables}, environment, model)
+            return Launch(words, {**own, **request.agent.variables}, checks, model)
         values = {"workspace": str(workspace), "prompt": task.prompt, "task_id": task.id, "model": model}
-        return Launch(agent_words(request.agent, values), environment, environment, model)
+        environment = _environment(request, workspace, private)
+        return Launch(agent_words(request.agent, values), environment, checks, model)
 
     def fixture() -> Fixture:
         found = suite_fixture(request.suite, task, site.root)
@@ -139,7 +141,8 @@ def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: 
         task=task,
         fixture=fixture,
         launch=launch,
-        limit=limit,
+        setup_limit=limit,
+        limit=lambda: limit,
         checks_limit=limit,
         retries=request.retries,
     )
@@ -154,12 +157,11 @@ def _run_row(request: BenchRequest, site: Site, task: Task, model: str, cancel: 
 def _environment(
     request: BenchRequest, workspace: Path, private: list[Path], names: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Return the environment of an agent or its checks; a directory that it needs joins `private`."""
+    """Return the environment of an agent or its checks; a directory that is made for it joins `private`."""
     if not request.clean_env:
         return process.inherited(request.environment, workspace)
-    if not private:
-        private.append(Path(tempfile.mkdtemp(dir=request.spools, prefix="private-")))
-    return process.allowlisted(request.environment, workspace, private[0], names)
+    private.append(Path(tempfile.mkdtemp(dir=request.spools, prefix="private-")))
+    return process.allowlisted(request.environment, workspace, private[-1], names)
 
 
 def suite_fixture(suite: Suite, task: Task, root: Path) -> Fixture:

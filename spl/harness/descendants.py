@@ -74,6 +74,15 @@ class Family:
                 found += tree
         return found
 
+    def strays(self) -> list[int]:
+        """Return what runs left without a trace of whose it is, once no run is under way; children before parents."""
+        with self._lock:  # no run can start while it is looked at
+            if not _LINUX or self._markers or self._starting or not self._reaper:
+                return []
+            own = os.getsid(0)
+            roots = [root for root in _children(os.getpid()) if root not in self._spared]
+            return [pid for root in roots if _session(root) not in (None, own) for pid in _tree(root)]
+
 
 def _owner(pid: int, markers: dict[int, bytes]) -> int | None:
     session = _session(pid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import threading
 from typing import Final
 
@@ -107,9 +108,12 @@ class AgentOutput:
             self.observer.lost("a line held too many values to be read")
             return
         with _LONG_LINES if len(line) > _LONG else contextlib.nullcontext():
+            of_usage = _USAGE.match(line) is not None
             event = self._reader.read(line)
             if event is not None:
                 self._tell(event, hides_trace=self._reader.infinite)
+            elif of_usage:
+                self.observer.lost("a usage event could not be read")
 
     def _tell(self, event: Pairs, *, hides_trace: bool) -> None:
         fields = dict(event)
@@ -118,6 +122,8 @@ class AgentOutput:
         report = usage_event(event)
         if report is not None:
             self.observer.used(report)
+        elif fields.get("type") == "usage":
+            self.observer.lost("a usage event could not be read")
         if fields.get("type") == "final":
             self.observer.staged(final_stages(fields.get("text")))
         if isinstance(fields.get("type"), str):
@@ -125,6 +131,11 @@ class AgentOutput:
                 self._dialect = recognized(fields)
             if self._dialect is not None:
                 self._dialect.take(fields, self.observer)
+
+
+_USAGE: Final = re.compile(
+    rb'\s*\{[^{}]{0,4096}"type"\s*:\s*"usage"'
+)  # of a line that is no object, perhaps cut
 
 
 class _Reader:

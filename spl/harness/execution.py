@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -37,13 +38,14 @@ class Launch(Struct, frozen=True):
     Attributes:
         words: Its argv.
         environment: Its environment.
-        checks_environment: That of its checks.
+        checks_environment: Returns that of its checks, once the agent has ended: what it names is made then, so that
+            the agent cannot have left anything there.
         model: The model that it is told to use, under which usage counts that names none.
     """
 
     words: list[str]
     environment: Mapping[str, str]
-    checks_environment: Mapping[str, str]
+    checks_environment: Callable[[], Mapping[str, str]]
     model: str = ""
 
 
@@ -55,7 +57,8 @@ class Order(Struct, frozen=True, kw_only=True):
         task: The task.
         fixture: Returns what the workspace begins with; it may raise.
         launch: Returns how the agent is started in the workspace; it may raise.
-        limit: When copying and the agent must have ended.
+        setup_limit: When the workspace must have been made.
+        limit: Begins the time of the agent, and returns when it must have ended.
         checks_limit: When the checks must have ended.
         retries: Further attempts for an agent that could not be started.
         shows_diff: Whether what changed in a fresh workspace is wanted as a diff.
@@ -67,12 +70,16 @@ class Order(Struct, frozen=True, kw_only=True):
     task: Task
     fixture: Callable[[], Fixture]
     launch: Callable[[Path], Launch]
-    limit: Limit
+    setup_limit: Limit
+    limit: Callable[[], Limit]
     checks_limit: Limit
     retries: int = 0
     shows_diff: bool = False
     unread_blocks: bool = True
     workspace: Path | None = None
+
+
+_TRIES: Final = 3
 
 
 class Executed(Struct, frozen=True, kw_only=True):
@@ -124,13 +131,14 @@ def execute(order: Order, site: Site) -> Executed:
     except (OSError, SplError) as error:
         return _not_made(order, made, error)
     attempts: list[Attempt] = []
+    limit = order.limit()
     while True:
         ran = run_agent(
             launch.words,
             workspace=workspace,
             environment=launch.environment,
             spools=site.spools,
-            limit=order.limit,
+            limit=limit,
             model=launch.model,
         )
         if not ran.outcome.not_started or len(attempts) >= order.retries:
@@ -149,15 +157,20 @@ def execute(order: Order, site: Site) -> Executed:
 
 
 def _fresh(order: Order, site: Site, made: list[Path]) -> tuple[Path, _Changes]:
-    prepared = site.baselines.get(order.fixture(), order.limit)
-    made.append(_new_workspace(site.root, order.task.id))
-    materialize(made[0], tree_entries(prepared.copy, git=True), order.limit)
-    return made[0], _Changes(order, made[0], prepared.before, prepared.copy)
+    """Return a workspace that holds the fixture, and nothing that another agent has put into the copy of it."""
+    for _ in range(_TRIES):
+        prepared = site.baselines.get(order.fixture(), order.setup_limit)
+        made.append(_new_workspace(site.root, order.task.id))
+        materialize(made[-1], tree_entries(prepared.copy, git=True), order.setup_limit)
+        if prepared.intact:
+            return made[-1], _Changes(order, made[-1], prepared.before, prepared.copy)
+        _removed([made.pop()])
+    raise OperationFailedError("another agent keeps changing the files that workspaces are made from")
 
 
 def _given(order: Order, directory: Path) -> tuple[Path, _Changes]:
     workspace = directory.resolve(strict=True)
-    return workspace, _Changes(order, workspace, scan(workspace, order.limit))
+    return workspace, _Changes(order, workspace, scan(workspace, order.setup_limit))
 
 
 def _new_workspace(root: Path, name: str) -> Path:
@@ -172,7 +185,7 @@ def _not_made(order: Order, made: list[Path], error: OSError | SplError) -> Exec
     reason = error.message if isinstance(error, SplError) else f"{error.filename}: {error.strerror}"
     message = f"workspace materialization failed: {reason}"
     return Executed(
-        workspace=str(made[0]) if made else "",
+        workspace=str(made[-1]) if made else "",
         report=harness_error(order.suite_id, order.task.id, message),
         problem=reason,
         left_behind=_removed(made),
@@ -223,7 +236,7 @@ def _scored(
         return blocked_report(order.suite_id, order.task, failure, events)
     bench = Bench(
         workspace=workspace,
-        environment=launch.checks_environment,
+        environment=launch.checks_environment(),
         spools=site.spools,
         limit=limit,
         changes=changes,

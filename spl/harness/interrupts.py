@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM, turned into an event that every bound looks at."""
+"""SIGINT, SIGTERM and SIGHUP, turned into an event that every bound looks at."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any
 
 @contextmanager
 def interrupts(cancel: threading.Event) -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into the event, where signals can be had."""
+    """Turn SIGINT, SIGTERM and SIGHUP (a closed terminal) into the event, where signals can be had."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    if before[signal.SIGHUP] is signal.SIG_IGN:  # nohup(1)
+        del before[signal.SIGHUP]
 
     def interrupted(_number: int, _frame: Any) -> None:  # noqa: ANN401 - the interface of signal
         cancel.set()

@@ -132,7 +132,8 @@ class Observer:
         Where a line was lost, one more total says so, as a request whose cost is an error: no cost looks complete.
         """
         totals = self.totals.result()
-        if totals and self._lost:
+        if self._lost:
+            totals = totals or []
             totals.append(Usage(reported=0, cost_status="error", unpriced_reason=self._lost))
         return totals
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import secrets
 import select
 import signal
@@ -16,6 +17,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from spl.errors import InputError
 from spl.harness.descendants import MARKER, Family, descendants, reap, send
 from spl.harness.guardian import WELL
 from spl.harness.limit import Limit
@@ -27,6 +29,8 @@ _PIECE: Final = 262_144
 _TICK_S: Final = 0.05
 _GRACE_S: Final = 0.5
 _LAST_S: Final = 5.0
+_FILES_ANYHOW: Final = 128
+_FILES_A_RUN: Final = 12  # pipes, spools, what is copied and looked at
 _FAMILY: Final = Family()
 _SESSION: Final = secrets.token_hex(8)
 
@@ -140,6 +144,7 @@ def run(
         streams.drain()
     finally:
         _FAMILY.forget(process.pid)
+        _end_strays()
         streams.close()
     code = process.returncode
     return Outcome(
@@ -218,6 +223,24 @@ def guarded(*directories: Path) -> Iterator[None]:
         yield
     finally:
         guardian.communicate(WELL)
+
+
+def make_room(jobs: int) -> None:
+    """Raise this process's limit of open files, as far as it may, to what so many runs side by side need.
+
+    Raises:
+        InputError: The system does not allow so many.
+    """
+    wanted = _FILES_ANYHOW + jobs * _FILES_A_RUN
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        most = max(1, (hard - _FILES_ANYHOW) // _FILES_A_RUN)
+        raise InputError(
+            f"{jobs} runs side by side need {wanted} open files, and this process may have {hard}",
+            hint=f"at most {most} fit; ulimit -n says and sets the limit",
+        )
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Streams:
@@ -322,6 +345,17 @@ def _end(pid: int, streams: _Streams) -> int:
 def _send_group(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
+
+
+def _end_strays() -> None:
+    """End what hid whose it is while several runs were under way; the last of them sees to it."""
+    until = time.monotonic() + _LAST_S
+    strays = _FAMILY.strays()
+    while strays and time.monotonic() < until:
+        send(strays, signal.SIGKILL)
+        time.sleep(0.002)
+        reap(strays)
+        strays = _FAMILY.strays()
 
 
 def _end_orphans(pid: int, streams: _Streams) -> int:

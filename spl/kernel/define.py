@@ -63,12 +63,17 @@ def parse_source(data: bytes, name: str, pins: Mapping[str, bytes] | None = None
             parsed: object = tomllib.loads(data.decode(), parse_float=jsontext.Number)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise EncodingError(f"{name}: {error}") from error
+        except RecursionError as error:
+            raise EncodingError(f"{name}: nested too deeply") from error
     else:
         parsed = jsontext.parse(data, what=name)
     if not isinstance(parsed, dict):
         raise schema_error(name, [("$", "a definition is a map")])
     problems: list[Problem] = []
-    behaviour = jsontext.record_value(parsed, problems)
+    try:
+        behaviour = jsontext.record_value(parsed, problems)
+    except RecursionError as error:
+        raise EncodingError(f"{name}: nested too deeply") from error
     assert isinstance(behaviour, dict)  # noqa: S101 - a map stays a map
     contents: dict[BlobId, bytes] = {}
     _name_files(behaviour, pins or {}, contents)

@@ -90,27 +90,29 @@ def _status(executed: Executed, *, interrupted: bool, timeout_ms: int | None) ->
     """Return how an execution counts, and why, by the table in which an exit becomes a status."""
     ran = executed.ran
     if ran is None:
-        return ("cancelled", "interrupted") if interrupted else ("blocked", _cut(executed.problem))
+        return ("cancelled", "interrupted") if interrupted else ("blocked", cut(executed.problem))
     outcome = ran.outcome
     if outcome.cancelled:
         return "cancelled", "interrupted"
     if outcome.not_started or not outcome.latency_ms:
-        return "blocked", _cut(ran.stopped)
+        return "blocked", cut(ran.stopped)
     if outcome.timed_out:
         limit = "the time limit" if timeout_ms is None else f"the time limit of {timeout_ms / 1000:g} s"
         return "timed_out", f"{limit} ended it"
     if outcome.signal is not None:
         return "failed", f"ended by signal {outcome.signal}"
     if outcome.exit_code:
-        return "failed", _cut(f"exit status {outcome.exit_code}: {ran.failure}")
+        return "failed", cut(f"exit status {outcome.exit_code}: {ran.failure}")
     if executed.report.status == "blocked":  # its checks could not be carried out
         if interrupted:
             return "cancelled", "interrupted"
-        return "blocked", _cut(next((check.message for check in executed.report.results), ""))
+        why = next((check.message for check in executed.report.results), "")
+        return "failed", cut(f"it left a workspace that cannot be read: {why}")
     return "completed", None
 
 
-def _cut(text: str) -> str | None:
+def cut(text: str) -> str | None:
+    """Return a text as a cause: its beginning, or None when it says nothing."""
     cut = text.encode("utf-8", "replace")[:MAX_CAUSE].decode("utf-8", "ignore").strip()
     return cut or None
 

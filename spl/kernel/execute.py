@@ -10,28 +10,32 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
+from spl.errors import SplError
 from spl.harness.baselines import Baselines, Fixture
 from spl.harness.built_in import BuiltIn
 from spl.harness.execution import Executed, Launch, Order, Site, execute
 from spl.harness.interrupts import interrupts
 from spl.harness.limit import Limit
-from spl.harness.process import guarded
+from spl.harness.process import guarded, make_room
 from spl.harness.removal import remove_tree
 from spl.harness.suite import Task
 from spl.ids import BlobId, RecordId
 from spl.kernel.content import fit, put_text
-from spl.kernel.evidence import ended, evidence
+from spl.kernel.evidence import cut, ended, evidence
 from spl.kernel.home import Kernel
 from spl.kernel.launch import Starter
 from spl.kernel.trial import Under
 from spl.records.envelope import Draft
 from spl.records.evals import Expect
 from spl.records.runs import RunEnd, RunStart
+from spl.store.layout import Layout
 from spl.store.log import Transaction
+from spl.store.running import Running
 
 _SCRATCH = "spl-run-"
 
@@ -114,6 +118,8 @@ class Executor:
         self._timeout_ms = how.timeout_ms or under.timeout_ms
         self._cancel = threading.Event()
         self._stop = False
+        self._waiting: dict[Future[Executed], tuple[Job, RecordId]] = {}
+        self._running: Running | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -126,10 +132,11 @@ class Executor:
         SIGINT and SIGTERM end the agents that run; their runs are recorded as cancelled, and no other is started.
 
         Raises:
-            StorageError, LockTimeoutError: A record could not be appended; the agents that ran were ended, and the runs
-                without an end stay visible.
+            StorageError, LockTimeoutError: A record could not be appended; the agents that ran were ended, their runs
+                are cancelled where that can be recorded, and runs without an end stay visible.
         """
         how = self._how
+        make_room(how.jobs)
         scratch = how.scratch or Path(tempfile.mkdtemp(prefix=_SCRATCH))
         site = Site(
             root=how.work_root or scratch / "work",
@@ -139,21 +146,54 @@ class Executor:
         )
         try:
             with (
+                self._told(),
                 interrupts(self._cancel),
                 guarded(scratch),
                 ThreadPoolExecutor(max(1, how.jobs)) as pool,
             ):
                 try:
                     yield from self._follow(pool, site, iter(jobs))
-                except BaseException:
+                except BaseException as error:
                     self._cancel.set()  # the workers end their agents before the pool is left
+                    if isinstance(error, SplError):
+                        self._give_up(error)
                     raise
         finally:
             if how.scratch is None:
                 remove_tree(scratch)
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell others which runs are being executed, so that nobody takes them for those of a crash."""
+        if self._kernel.path is None:
+            yield
+            return
+        self._running = Running(Layout(self._kernel.path).tmp)
+        try:
+            yield
+        finally:
+            self._running.close()
+
+    def _give_up(self, error: SplError) -> None:
+        """End what runs as cancelled, as far as it can be recorded, and say in the error what to do about the rest."""
+        wait(self._waiting)
+        left = 0
+        for _, run in self._waiting.values():
+            end = RunEnd(
+                status="cancelled", cause=cut(f"another record could not be appended: {error.message}")
+            )
+            try:
+                self._append_end(
+                    run, Draft(body=end, by=self._kernel.kernel, thread=run, refs={"start": (run,)})
+                )
+            except SplError:
+                left += 1
+        closing = f"{left} runs are open: spl run close ends them, and " if left else ""
+        error.hint = f"{error.hint}; " if error.hint else ""
+        error.hint += f"{closing}--resume makes the attempts that are missing"
+
     def _follow(self, pool: ThreadPoolExecutor, site: Site, queue: Iterator[Job]) -> Iterator[Done]:
-        waiting: dict[Future[Executed], tuple[Job, RecordId]] = {}
+        waiting = self._waiting
         while True:
             while len(waiting) < max(1, self._how.jobs) and not (self._stop or self.interrupted):
                 job = next(queue, None)
@@ -165,8 +205,9 @@ class Executor:
                 return
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                job, run = waiting.pop(future)
+                job, run = waiting[future]
                 done = self._end(job, run, future.result())
+                del waiting[future]
                 self._stop |= self._how.fail_fast and not done.executed.report.ok
                 if self._how.on_done is not None:
                     self._how.on_done(done)
@@ -194,7 +235,14 @@ class Executor:
             blobs=fitted.blobs,
             withheld=fitted.withheld,
         )
-        return self._kernel.transact(lambda tx: tx.append(draft).id)
+
+        def append(tx: Transaction) -> RecordId:
+            run = tx.append(draft).id
+            if self._running is not None:
+                self._running.note(run)
+            return run
+
+        return self._kernel.transact(append)
 
     def _execute(self, job: Job, site: Site) -> Executed:
         private = Path(tempfile.mkdtemp(dir=site.spools, prefix="private-"))
@@ -208,7 +256,8 @@ class Executor:
             task=job.task,
             fixture=job.fixture,
             launch=launch,
-            limit=Limit(timeout_s, self._cancel),
+            setup_limit=Limit(None, self._cancel),
+            limit=lambda: Limit(timeout_s, self._cancel),
             checks_limit=Limit(None, self._cancel),  # time that the agent used up is not its checks'
             retries=self._how.retries,
             shows_diff=True,
@@ -241,9 +290,12 @@ class Executor:
             withheld=fitted.withheld + sum(count for _, count in stored),
         )
 
+        self._append_end(run, draft)
+        return Done(job=job, run=run, end=end, executed=executed)
+
+    def _append_end(self, run: RecordId, draft: Draft) -> None:
         def append(tx: Transaction) -> None:
-            if next(tx.runs(run=run)).end_position is None:  # somebody may have closed it meanwhile
+            if next(tx.runs(run=run)).end_position is None:
                 tx.append(draft)
 
         self._kernel.transact(append)
-        return Done(job=job, run=run, end=end, executed=executed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -57,7 +58,8 @@ class Starter(Struct, frozen=True, kw_only=True):
             private: A fresh directory of the run's own, outside the workspace.
 
         Raises:
-            OperationFailedError: A pinned file differs from what the definition names.
+            OperationFailedError: A pinned file differs from what the definition names, or a model's key is not set.
+            InputError, MissingExtraError: The built-in agent cannot ask one of its models, or is not installed.
             DamagedError: The blob of a pinned file is missing or altered.
         """
         files = private / "files"
@@ -65,6 +67,7 @@ class Starter(Struct, frozen=True, kw_only=True):
         for name, blob in pins.items():
             _write(files, name, self.blobs.get(blob))
         if isinstance(self.behaviour, PipelineBehaviour):
+            self._check_keys()
             words = built_in_words(task.prompt, definition=self._definition(private))
         else:
             words = agent_words(
@@ -84,9 +87,17 @@ class Starter(Struct, frozen=True, kw_only=True):
         return Launch(
             words,
             environment,
-            process.allowlisted(self.environment, workspace, private / "checks"),
+            lambda: process.allowlisted(
+                self.environment, workspace, Path(tempfile.mkdtemp(dir=private, prefix="checks-"))
+            ),
             self.behaviour.model or "",
         )
+
+    def _check_keys(self) -> None:
+        """Do nothing when every key that the models need is there: a run without one would say nothing of the agent."""
+        missing = [name for name in self._passed if not self.environment.get(name)]
+        if missing:
+            raise OperationFailedError(f"the key of its model is missing: {', '.join(missing)} is not set")
 
     @property
     def _passed(self) -> Sequence[str]:
@@ -147,6 +158,8 @@ def _check_pins(words: Sequence[str], workspace: Path, pins: Mapping[str, BlobId
         found = process.find_program(word, path) if not index and "/" not in word else None
         file = Path(found or os.path.join(workspace, word))  # noqa: PTH118 - a word may be any text
         pinned = next((blob for name, blob in pins.items() if str(file).endswith(f"/{name}")), None)
+        if pinned is not None and word.startswith("/") and not file.exists():
+            raise OperationFailedError(f"the pinned file {file} is not there any more: restore it")
         if pinned is not None and _is_file(file) and digest.blob_id_of(_pieces(file)) != pinned:
             raise OperationFailedError(
                 f"the pinned file {file} is not what the definition names: define it anew, or restore it"

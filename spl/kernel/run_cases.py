@@ -90,6 +90,8 @@ def run_goal(
     """
     if workspace is not None and not workspace.is_dir():
         raise InputError(f"the workspace {workspace} is not a directory")
+    if workspace is not None and kernel.path is not None and _overlap(workspace, kernel.path):
+        raise InputError(f"the workspace {workspace} and the home {kernel.path} lie within each other")
     under = choose(kernel, actor, choice)
     executor = Executor(kernel, under, how)
     fixture = Fixture(None, lambda: ())
@@ -105,6 +107,11 @@ def run_goal(
             "interrupted; the run is recorded as cancelled", details={"run": done.run.hex()}
         )
     return show_run(kernel, done.run.hex())
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    one, other = one.resolve(), other.resolve()
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 class Recorded(Struct, frozen=True):

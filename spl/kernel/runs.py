@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from spl.contracts.runs import RunDocument, RunList, RunPart, RunsClosed
-from spl.errors import InputError, UnknownNameError
+from spl.errors import ConflictError, InputError, UnknownNameError
 from spl.ids import BlobId, RecordId
 from spl.kernel.content import unfold_end, unfold_text
 from spl.kernel.home import Kernel
@@ -26,8 +25,10 @@ from spl.records.evals import Case
 from spl.records.registry import RUN_END, RUN_START
 from spl.records.runs import RunEnd, RunStart
 from spl.records.wire import to_map
+from spl.store.layout import Layout
 from spl.store.log import RunRow, Transaction, View
 from spl.store.remains import WITHDRAWN, Remains
+from spl.store.running import running
 
 OPEN = "open"
 
@@ -40,7 +41,7 @@ def list_runs(
     definition: str | None = None,
     limit: int | None = None,
 ) -> RunList:
-    """Return the runs that match, in log order.
+    """Return the runs that match, in log order, those that began last where there is a limit.
 
     Args:
         kernel: The open home.
@@ -58,10 +59,10 @@ def list_runs(
     cases = None
     if suite is not None:
         cases = [row.facet for row in view.cases(resolve_suite(view, suite).id)]
-    rows = view.runs(actor=owner, facet=facet, case_facets=cases)
-    found = list(rows if limit is None else islice(rows, limit + 1))
+    last = None if limit is None else limit + 1
+    found = list(view.runs(actor=owner, facet=facet, case_facets=cases, last=last))
     more = limit is not None and len(found) > limit
-    return RunList(runs=list(run_parts(kernel, found[:limit])), more=more)
+    return RunList(runs=list(run_parts(kernel, found[1:] if more else found)), more=more)
 
 
 def show_run(kernel: Kernel, text: str) -> RunDocument:
@@ -107,7 +108,7 @@ def run_evidence(kernel: Kernel, text: str, role: str) -> bytes:
 
 
 def close_runs(kernel: Kernel, texts: Iterable[str], cause: str) -> RunsClosed:
-    """End open runs as `cancelled`; without ids, all of them.
+    """End open runs as `cancelled`; without ids, all that no living process executes.
 
     Args:
         kernel: The open home.
@@ -116,11 +117,20 @@ def close_runs(kernel: Kernel, texts: Iterable[str], cause: str) -> RunsClosed:
 
     Raises:
         InputError: One of them has an end already, or is not a run.
+        ConflictError: One of them is being executed.
     """
     wanted = [resolve_record(kernel.log, text) for text in texts]
+    alive = set() if kernel.path is None else running(Layout(kernel.path).tmp)
+    for record in wanted:
+        if record.id in alive:
+            raise ConflictError(
+                f"the run {record.id.hex()[:12]} is being executed by another process",
+                hint="interrupt that process: it records the end",
+            )
 
     def append(tx: Transaction) -> list[RunRow]:
-        rows = [_row(tx, record) for record in wanted] if wanted else tx.open_runs()
+        rows = [_row(tx, record) for record in wanted]
+        rows = rows or [row for row in tx.open_runs() if row.id not in alive]
         for row in rows:
             if row.end_position is not None:
                 raise InputError(f"the run {row.id.hex()[:12]} has ended")
@@ -137,7 +147,8 @@ def close_runs(kernel: Kernel, texts: Iterable[str], cause: str) -> RunsClosed:
 
     closed = kernel.transact(append)
     again = [next(kernel.log.runs(run=row.id)) for row in closed]
-    return RunsClosed(closed=list(run_parts(kernel, again)))
+    left = [row.id for row in kernel.log.open_runs() if row.id in alive]
+    return RunsClosed(closed=list(run_parts(kernel, again)), running=left)
 
 
 def _row(view: View, record: Record) -> RunRow:

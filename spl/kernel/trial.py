@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from spl.errors import InputError
+from spl.errors import InputError, RefusedError
 from spl.ids import Facet, RecordId
 from spl.kernel.define import Source, record_candidate, source_of
 from spl.kernel.home import Kernel
@@ -60,6 +60,7 @@ def choose(kernel: Kernel, actor: str, choice: Choice) -> Under:
     Raises:
         UnknownNameError, AmbiguousNameError: The actor is not one.
         UnknownIdError, AmbiguousIdError, InputError: The definition is not one, or its work is run elsewhere.
+        RefusedError: The definition is somebody else's.
         DoorClosedError: The define door stays closed for the trial.
     """
     owner = resolve_actor(kernel.log, actor).id
@@ -69,6 +70,12 @@ def choose(kernel: Kernel, actor: str, choice: Choice) -> Under:
         return _under(kernel.log, _tried(kernel, owner, choice.trial), trial=True)
     if choice.definition is not None:
         row = resolve_definition(kernel.log, choice.definition, owner)
+        author = record_of(kernel.log, row.id).by
+        if author != kernel.operator:
+            raise RefusedError(
+                f"the definition {row.id.hex()[:12]} is by {author}: what others define is not run as yours",
+                hint="look at it with spl definition show; --trial with its id tries it",
+            )
     else:
         found = incumbent_of(kernel.log, owner)
         if found is None:
@@ -86,6 +93,8 @@ def _tried(kernel: Kernel, actor: RecordId, trial: Source | str) -> DefinitionRo
         source = source_of(record_of(kernel.log, resolve_definition(kernel.log, trial, actor).id))
     else:
         source = trial
+    if source.behaviour.get("adapter") == "external" and not source.problems:
+        raise _elsewhere("the behaviour", source.behaviour.get("system"))
     return kernel.transact(lambda tx: record_candidate(kernel, tx, actor, source, trial=True)[0])
 
 
@@ -94,8 +103,11 @@ def _under(view: View, row: DefinitionRow, *, trial: bool) -> Under:
     assert isinstance(body, Definition)  # noqa: S101 - the row was derived from it
     behaviour: Behaviour = from_map(body.behaviour, Behaviour)  # type: ignore[arg-type]
     if not isinstance(behaviour, CommandBehaviour | PipelineBehaviour):
-        raise InputError(
-            f"the definition {row.id.hex()[:12]} describes work that is run elsewhere ({behaviour.system})",
-            hint="import its runs with spl run import",
-        )
+        raise _elsewhere(f"the definition {row.id.hex()[:12]}", behaviour.system)
     return Under(actor=row.actor, definition=row.id, facet=row.facet, behaviour=behaviour, trial=trial)
+
+
+def _elsewhere(what: str, system: object) -> InputError:
+    return InputError(
+        f"{what} describes work that is run elsewhere ({system})", hint="import its runs with spl run import"
+    )

@@ -13,6 +13,8 @@ from spl.records.problems import Problem, problems
 FILES: Final = "files"
 PLACEHOLDERS: Final = ("workspace", "prompt", "task_id", "model", FILES)
 _BRACED: Final = re.compile(r"\{([a-z_]+)\}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NEVER_PASSED: Final = ("GIT_", "SPL_")
 _ADAPTERS: Final = ("command", "pipeline", "external")
 
 
@@ -24,17 +26,40 @@ def behaviour_problems(behaviour: dict[str, Any]) -> Iterator[Problem]:
         yield "$.adapter", f"{found}; it is one of {', '.join(_ADAPTERS)}"
         return
     yield from problems(behaviour, Behaviour)
-    files = behaviour.get(FILES)
-    for name in files if isinstance(files, dict) else ():
+    files, env, argv = (behaviour.get(name) for name in (FILES, "env", "argv"))
+    if isinstance(files, dict):
+        yield from _file_problems(list(files))
+    if isinstance(env, list):
+        yield from _variable_problems(env)
+    if adapter == CommandBehaviour.__struct_config__.tag and isinstance(argv, list):
+        yield from _word_problems(argv, behaviour)
+
+
+def _file_problems(names: list[str]) -> Iterator[Problem]:
+    for name in names:
         if any(part in ("", ".", "..") for part in name.split("/")) or not name.isprintable():
             yield f"$.files.{name}", "is not a relative file name"
-    argv = behaviour.get("argv")
-    if adapter == CommandBehaviour.__struct_config__.tag and isinstance(argv, list) and argv:
-        if isinstance(argv[0], str) and not argv[0].strip():
+        if any(other.startswith(f"{name}/") for other in names):
+            yield f"$.files.{name}", "is a file, and the directory of another"
+
+
+def _variable_problems(names: list[Any]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if isinstance(name, str) and not _VARIABLE.fullmatch(name):
+            yield f"$.env[{index}]", "is not the name of a variable"
+        elif isinstance(name, str) and name.startswith(_NEVER_PASSED):
+            yield f"$.env[{index}]", f"{name} is never passed on"
+
+
+def _word_problems(argv: list[Any], behaviour: dict[str, Any]) -> Iterator[Problem]:
+    for index, word in enumerate(argv):
+        if not isinstance(word, str):
+            continue
+        if not index and not word.strip():
             yield "$.argv[0]", "the program's name is blank"
-        for index, word in enumerate(argv):
-            if isinstance(word, str):
-                yield from _placeholder_problems(f"$.argv[{index}]", word, behaviour)
+        if "\0" in word:
+            yield f"$.argv[{index}]", "holds a null character, which no program can be given"
+        yield from _placeholder_problems(f"$.argv[{index}]", word, behaviour)
 
 
 def _placeholder_problems(path: str, word: str, behaviour: dict[str, Any]) -> Iterator[Problem]:

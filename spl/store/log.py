@@ -176,10 +176,11 @@ class View(Protocol):
         facet: Facet | None = None,
         case_facets: Sequence[CaseFacet] | None = None,
         run: RecordId | None = None,
+        last: int | None = None,
     ) -> Iterator[RunRow]:
         """Yield the runs that match, by position of their start; the cost follows the answer, not the log.
 
-        `run` is the id of one run's start.
+        `run` is the id of one run's start; `last` is how many are wanted at the most, of those that began last.
         """
 
     def open_runs(self) -> list[RunRow]:

@@ -122,16 +122,18 @@ class _MemoryView:
         facet: Facet | None = None,
         case_facets: Sequence[CaseFacet] | None = None,
         run: RecordId | None = None,
+        last: int | None = None,
     ) -> Iterator[RunRow]:
         wanted = None if case_facets is None else set(case_facets)
-        for row in list(self._state.runs.values()):
-            if (
-                actor in (None, row.actor)
-                and facet in (None, row.facet)
-                and run in (None, row.id)
-                and (wanted is None or row.case_facet in wanted)
-            ):
-                yield row
+        found = [
+            row
+            for row in self._state.runs.values()
+            if actor in (None, row.actor)
+            and facet in (None, row.facet)
+            and run in (None, row.id)
+            and (wanted is None or row.case_facet in wanted)
+        ]
+        yield from found if last is None else found[max(0, len(found) - last) :]
 
     def open_runs(self) -> list[RunRow]:
         return [row for row in self._state.runs.values() if row.end_position is None]

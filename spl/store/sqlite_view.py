@@ -196,6 +196,7 @@ class SqliteView:
         facet: Facet | None = None,
         case_facets: Sequence[CaseFacet] | None = None,
         run: RecordId | None = None,
+        last: int | None = None,
     ) -> Iterator[RunRow]:
         """Yield the runs that match, by position of their start."""
         conditions, arguments = _filters(
@@ -204,7 +205,10 @@ class SqliteView:
             ("r.position", None if run is None else self._place(run)),
         )
         if case_facets is None:
-            yield from self._ranged_runs(conditions, arguments)
+            if last is None:
+                yield from self._ranged_runs(conditions, arguments)
+            else:
+                yield from reversed(self._runs(conditions, arguments, f"DESC LIMIT {last:d}"))
             return
         numbers = [self._hash(case) for case in case_facets]
         found: list[RunRow] = []
@@ -212,7 +216,8 @@ class SqliteView:
             chunk = numbers[start : start + _CHUNK]
             marks = f"r.case_facet IN ({','.join('?' * len(chunk))})"
             found += self._runs([marks, *conditions], [*chunk, *arguments], "")
-        yield from sorted(found, key=lambda row: row.position)
+        found.sort(key=lambda row: row.position)
+        yield from found if last is None else found[max(0, len(found) - last) :]
 
     def _ranged_runs(self, conditions: list[str], arguments: list[Any]) -> Iterator[RunRow]:
         low = 0

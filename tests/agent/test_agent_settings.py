@@ -27,8 +27,11 @@ def test_a_configuration_names_providers_and_the_variables_of_their_keys() -> No
     assert set(settings.providers) == {"openai", "anthropic", "local", "mirror"}
     assert settings.model is not None
     assert route(settings, settings.model) == Route("local", "qwen3:8b")
-    models = ["mirror:m", "local:m", "openai:m", "mirror:n", "nowhere:m", "bare"]
+    models = ["mirror:m", "local:m", "openai:m", "mirror:n"]
     assert key_variables(settings, models) == ["MIRROR_KEY", "OPENAI_API_KEY"]
+    for nowhere in ("nowhere:m", "bare"):
+        with pytest.raises(InputError):
+            key_variables(settings, [nowhere])
 
 
 def test_a_name_without_a_provider_goes_to_the_default_one() -> None:

@@ -109,7 +109,7 @@ def test_lists_of_an_empty_home_say_what_to_do(shell: Shell) -> None:
     assert "spl suite import" in shell.text("suite", "list")
     assert "spl judge" in shell.text("verdict", "list")
     assert shell.text("run", "list") == "no runs\n"
-    assert shell.text("run", "close") == "no open runs\n"
+    assert shell.text("run", "close") == "no run was left open\n"
     assert shell.text("log") == "no records\n"
 
 
@@ -246,7 +246,7 @@ def test_runs_are_imported_once_and_listed(scored: Shell) -> None:
     assert shown["end"]["status"] == "completed"
     assert scored.document("run", "show", runs[0]["end"])["id"] == runs[0]["id"]
     assert "$0.0105" in scored.text("run", "show", runs[0]["id"][:12])
-    assert scored.text("run", "list", "--limit", "2").endswith("raise --limit\n")
+    assert scored.text("run", "list", "--limit", "2").startswith("… earlier ones; raise --limit\n")
     assert scored.document("run", "close")["closed"] == []
 
 

@@ -22,7 +22,7 @@ from spl.kernel.execute import How
 from spl.kernel.history import history
 from spl.kernel.home import Kernel
 from spl.kernel.run_cases import Wanted, record_bench, run_goal, run_suite
-from spl.kernel.runs import close_runs, list_runs, show_run
+from spl.kernel.runs import close_runs, list_runs, run_evidence, show_run
 from spl.kernel.score import score_suite
 from spl.kernel.suite_import import import_suite_file
 from spl.kernel.trial import Choice
@@ -233,7 +233,7 @@ def test_a_pinned_file_has_a_relative_name(home: Kernel, name: str) -> None:
 
 def test_only_the_allowlist_and_the_named_variables_reach_the_agent(home: Kernel) -> None:
     program = "print(sorted(os.environ)); print(os.environ['HOME'] != os.environ['PWD'])"
-    install(home, "bot", agent(program, env=["WANTED", "ABSENT", "SPL_HOME"]))
+    install(home, "bot", agent(program, env=["WANTED", "ABSENT"]))
     environment = {"PATH": os.environ["PATH"], "WANTED": "w", "OTHER": "o", "SPL_HOME": "/h", "GIT_DIR": "/g"}
     made = run(home, wanted=Wanted(cases=["one"]), environment=environment)
     shown = show_run(home, made.runs[0].id.hex())
@@ -286,16 +286,21 @@ def test_a_start_without_an_end_is_visible_and_does_not_count_as_made(home: Kern
     assert close_runs(home, [], "crashed").closed[0].status == "cancelled"
 
 
-def test_a_run_that_somebody_closed_meanwhile_keeps_that_end(kernel: Kernel, tmp_path: Path) -> None:
+def test_a_run_that_is_being_executed_is_nobodys_to_close(kernel: Kernel, tmp_path: Path) -> None:
     if kernel.path is None:
         pytest.skip("needs a second process")
     add_actor(kernel, "bot")
     import_suite_file(kernel, load_suite(str(suite_file(tmp_path / "src", "one"))), None)
     close = [sys.executable, "-m", "spl", "--home", str(kernel.path), "run", "close"]
     install(kernel, "bot", agent(f"import subprocess; subprocess.run({close!r}, check=True)"))
-    end = one(kernel)
-    assert end["status"] == "cancelled"
-    assert end["cause"] == "closed by the operator: it was left open"
+    made = run(kernel, wanted=Wanted(cases=["one"]))
+    shown = show_run(kernel, made.runs[0].id.hex())
+    assert shown.run.status == "completed"
+    assert (
+        run_evidence(kernel, made.runs[0].id.hex(), "stdout")
+        == b"no run was left open\n1 runs are being executed\n"
+    )
+    assert not list((kernel.path / "tmp").iterdir())
 
 
 def test_a_goal_works_in_a_directory_that_stays(home: Kernel, tmp_path: Path) -> None:

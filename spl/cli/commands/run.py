@@ -97,7 +97,7 @@ def list_(
     actor: str | None = typer.Option(None, help="Only this actor's runs."),
     suite: str | None = typer.Option(None, help="Only runs of this suite's current cases."),
     definition: str | None = typer.Option(None, help="Only runs under this definition's facet."),
-    limit: int = typer.Option(50, min=1, help="How many at the most."),
+    limit: int = typer.Option(50, min=1, help="How many at the most, those that began last."),
 ) -> None:
     """List runs in log order.
 
@@ -158,8 +158,9 @@ def _render_import(document: RunImport) -> str:
 
 def _render_list(document: RunList) -> str:
     text = run_table(document.runs) or "no runs"
-    return text + ("\n… more; raise --limit" if document.more else "")
+    return ("… earlier ones; raise --limit\n" if document.more else "") + text
 
 
 def _render_closed(document: RunsClosed) -> str:
-    return run_table(document.closed) or "no open runs"
+    closed = run_table(document.closed) or "no run was left open"
+    return closed + (f"\n{len(document.running)} runs are being executed" if document.running else "")

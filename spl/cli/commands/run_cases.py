@@ -35,7 +35,7 @@ TIMEOUT = typer.Option(None, help="The agent's time limit, such as 90s or 5m; go
 def goal(
     text: str = typer.Argument(help="What is to be done."),
     actor: str = ACTOR,
-    workspace: Path | None = typer.Option(
+    workspace: str | None = typer.Option(
         None, help="Where to work, and where what was made stays; a fresh empty directory when absent."
     ),
     definition: str | None = DEFINITION,
@@ -49,10 +49,14 @@ def goal(
 
     Example: spl run goal "make the tests pass" --actor my-agent --workspace .
     """
-    from spl.kernel.run_cases import run_goal  # noqa: PLC0415 - imported when called
+    from spl.errors import UsageError  # noqa: PLC0415 - imported when called
+    from spl.kernel.run_cases import run_goal  # noqa: PLC0415
 
+    if workspace == "":
+        raise UsageError("--workspace is empty", hint="name a directory, or leave it out for a fresh one")
+    place = None if workspace is None else Path(workspace)
     home = kernel(create=True)
-    made = run_goal(home, text, actor, choice(definition, trial, pin), how(1, timeout), workspace)
+    made = run_goal(home, text, actor, choice(definition, trial, pin), how(1, timeout), place)
     emit(made, render_run)
     if made.run.status != "completed":
         raise typer.Exit(3)
@@ -82,7 +86,7 @@ def suite(
 
     home = kernel(create=True)
     wanted = Wanted(cases=case, attempts=attempts, resume=resume)
-    with Progress("runs", jobs) as progress:
+    with Progress("runs", jobs, good="completed") as progress:
         made = run_suite(
             home, name, actor, choice(definition, trial, pin), wanted, how(jobs, timeout, progress)
         )
