@@ -27,7 +27,7 @@ def assert_shown(shown: str, printed: str) -> None:
         assert re.fullmatch(re.sub(r"(?:\\ )+", r"\\s+", pattern), got.rstrip()), f"{want!r} is not {got!r}"
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 12), ("docs/running.md", 8)])
+@pytest.mark.parametrize(("page", "least"), [("README.md", 12), ("docs/running.md", 8), ("docs/proof.md", 6)])
 def test_the_console_blocks_of_a_page_print_what_they_show(tmp_path: Path, page: str, least: int) -> None:
     environment = {**os.environ, "SPL_HOME": str(tmp_path / "home"), "COLUMNS": "200"}
     commands = 0

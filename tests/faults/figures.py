@@ -70,6 +70,14 @@ FIGURES: Final = (
         "tests/faults/test_killed_writers.py",
     ),
     Figure(
+        "flips",
+        "any changed byte is found",
+        "{} bits flipped in the files of a home, each reported or harmless",
+        4_000,
+        "a verification that does not look at blobs: {} flips unseen",
+        "tests/faults/test_flipped_bytes.py",
+    ),
+    Figure(
         "steps",
         "every log does what a list would",
         "{} steps of a state machine on each log",
