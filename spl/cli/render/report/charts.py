@@ -21,7 +21,7 @@ from spl.cli.sanitize import visible
 
 WIDTH: Final = 640
 ROW: Final = 24
-_LABEL: Final = 30
+_LABEL: Final = 27
 _EDGE: Final = 0.012  # of the scale, so that a dot at its end is whole
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 _DROPPED: Final = ("defs", "style", "script", "title", "desc", "rect")
@@ -78,6 +78,7 @@ def interval_chart(spans: Sequence[Span], words: Words, axis: tuple[float, float
     rows = len(spans)
     chart = _plot(
         height=rows * ROW + 62,
+        margin_left=24,  # pygal guesses the width of labels, and capitals are wider
         xrange=(axis[0] - _EDGE * (axis[1] - axis[0]), axis[1] + _EDGE * (axis[1] - axis[0])),
         range=(0.4, rows + 0.6),
         x_labels=[{"value": tick, "label": _percent(tick)} for tick in _ticks(*axis)],
