@@ -40,11 +40,14 @@ def encode(value: object) -> bytes:
 
 def byte_string(data: bytes) -> bytes:
     """Return what `encode` returns for bytes, without the way through the encoder."""
-    size = len(data)
-    if size < 24:  # noqa: PLR2004 - what fits into the first byte (RFC 8949, section 3)
-        return bytes((0x40 | size,)) + data
-    width = next(width for width in (1, 2, 4, 8) if size >> (8 * width) == 0)
-    return bytes((0x58 + width.bit_length() - 1,)) + size.to_bytes(width) + data
+    size = len(data)  # RFC 8949, section 3: its length stands in the first byte, or behind it in 1, 2, 4 or 8
+    if size < 24:  # noqa: PLR2004 - as above
+        return b"%c%b" % (0x40 | size, data)
+    if size < 1 << 8:
+        return b"X%c%b" % (size, data)
+    if size < 1 << 16:
+        return b"Y%b%b" % (size.to_bytes(2), data)
+    return (b"Z" + size.to_bytes(4) if size < 1 << 32 else b"[" + size.to_bytes(8)) + data
 
 
 def decode(data: bytes) -> Value:

@@ -24,6 +24,7 @@ PAYLOAD_TYPE: Final = b"application/vnd.spl.record.v1+cbor"
 SIGNATURE_BYTES: Final = 64
 _MAX_FILE_BYTES: Final = 256
 _DID_KEY: Final = "did:key:"
+_SEED_BYTES: Final = 32
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -71,7 +72,7 @@ class KeyStore:
     def __init__(self, root: Path, tmp: Path) -> None:
         self._root = root
         self._tmp = tmp
-        self._loaded: dict[Did, SigningKey] = {}
+        self._loaded: dict[Did, bytes] = {}
 
     def create(self, name: str) -> Did:
         """Make a key under a name and return its DID; a key of that name that is there stays.
@@ -118,7 +119,7 @@ class KeyStore:
         """
         key = self._load(self._root / f"{name}.key")
         did = did_key(key.verify_key.encode())
-        self._loaded[did] = key
+        self._loaded[did] = _both(key)
         return did
 
     def sign(self, by: Did, record: bytes) -> bytes:
@@ -129,7 +130,7 @@ class KeyStore:
         """
         if not by.startswith(_DID_KEY):
             return b""
-        return self._key(by).sign(signed_bytes(record)).signature
+        return self._signature(by, signed_bytes(record))
 
     def sign_note(self, by: Did, text: bytes) -> bytes:
         """Return the signature of a key of this home over the text of a note.
@@ -139,17 +140,23 @@ class KeyStore:
         Raises:
             KeyAccessError: This home does not hold the key.
         """
-        return self._key(by).sign(text).signature
+        return self._signature(by, text)
 
-    def _key(self, by: Did) -> SigningKey:
-        key = self._loaded.get(by)
-        if key is None:
+    def _signature(self, by: Did, message: bytes) -> bytes:
+        from nacl.bindings import crypto_sign  # noqa: PLC0415 - loaded only where something is signed
+
+        return crypto_sign(message, self._secret(by))[:SIGNATURE_BYTES]
+
+    def _secret(self, by: Did) -> bytes:
+        """Return seed and public key of an identity, as libsodium wants them."""
+        secret = self._loaded.get(by)
+        if secret is None:
             path = self._root / f"{by.removeprefix(_DID_KEY)}.key"
-            key = self._load(path)
-            if did_key(key.verify_key.encode()) != by:
+            secret = _both(self._load(path))
+            if did_key(secret[_SEED_BYTES:]) != by:
                 raise KeyAccessError(f"the key {path} is another's than its name says")
-            self._loaded[by] = key
-        return key
+            self._loaded[by] = secret
+        return secret
 
     def _load(self, path: Path) -> SigningKey:
         from nacl.signing import SigningKey  # noqa: PLC0415
@@ -175,3 +182,7 @@ class KeyStore:
         if rest != f"{did_key(key.verify_key.encode())}\n".encode():
             raise KeyAccessError(f"the key {path} was altered: it is not that of its DID")
         return key
+
+
+def _both(key: SigningKey) -> bytes:
+    return key.encode() + key.verify_key.encode()
