@@ -101,8 +101,13 @@ def test_what_killed_writers_acknowledged_is_there_once(
 
 
 def test_writers_that_speak_too_early_are_caught(tmp_path: Path, tally: Callable[[str, int], None]) -> None:
-    ran = race(tmp_path / "home", 6, "early")
-    lost = [one for one in violations(tmp_path / "home", ran, 6 + WRITERS) if one.startswith("lost")]
+    lost: list[str] = []
+    for turn in range(12):  # a kill has to fall between the word and the commit
+        home = tmp_path / f"home-{turn}"
+        ran = race(home, 6, "early")
+        lost += [one for one in violations(home, ran, 6 + WRITERS) if one.startswith("lost")]
+        if lost:
+            break
     assert lost
     tally("kills-control", len(lost))
 
