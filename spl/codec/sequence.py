@@ -35,13 +35,16 @@ class ItemReader:
         read: Returns up to so many bytes, fewer only at the end.
         max_values: How many values an item may have.
         max_bytes: How long a string may be.
+        offset: Where in the file reading begins, for messages.
     """
 
-    def __init__(self, read: Callable[[int], bytes], *, max_values: int, max_bytes: int) -> None:
+    def __init__(
+        self, read: Callable[[int], bytes], *, max_values: int, max_bytes: int, offset: int = 0
+    ) -> None:
         self._read = read
         self._max_values = max_values
         self._max_bytes = max_bytes
-        self.offset = 0
+        self.offset = offset
 
     def item(self) -> list[Flat] | None:
         """Return the next item, or None at the end.

@@ -43,7 +43,7 @@ class RecordDocument(Document, frozen=True, tag="spl.record.v1"):
 
     Attributes:
         withheld: How many secrets were replaced before it was appended.
-        redaction: Of a withdrawn record, the record that says so; `reason` is why.
+        redaction: Of a withdrawn record, the record that says so; `redacted_at` is when, and `reason` why.
     """
 
     id: RecordId
@@ -55,6 +55,7 @@ class RecordDocument(Document, frozen=True, tag="spl.record.v1"):
     facet: Digest | None = None
     withheld: int = 0
     redaction: RecordId | None = None
+    redacted_at: int | None = None
     reason: str | None = None
 
 

@@ -250,6 +250,10 @@ def _opened(reader: BundleReader, key: note.VerifierKey | None) -> tuple[note.Ch
         checkpoint = note.parse_checkpoint(note.open_note(text.encode(), [verifier]))
     except (SplError, InvalidIdError) as error:
         raise BundleError(
-            f"item 0, the checkpoint: {error.message}", details={"item": 0, "code": error.code}
+            f"item 0, the checkpoint: {error.message}",
+            hint=None
+            if key is None
+            else "nothing was imported; --key must be the key of the log that was exported",
+            details={"item": 0, "code": error.code},
         ) from error
     return checkpoint, found

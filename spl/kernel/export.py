@@ -15,7 +15,7 @@ from spl.kernel.home import Kernel
 from spl.kernel.names import record_of, resolve_id
 from spl.kernel.naming import named_ids, named_trees, tree_files
 from spl.kernel.proof import checkpoint
-from spl.kernel.records import record_document
+from spl.kernel.records import check_intact, record_document
 from spl.records.envelope import Record, read_record
 from spl.records.registry import RUN_START, SCORE
 from spl.store import bundle, proofs
@@ -44,7 +44,8 @@ def export(kernel: Kernel, texts: Sequence[str], write: Write, *, path: str) -> 
         UnknownIdError, AmbiguousIdError: None, or several, are meant.
         WithdrawnError: A record that was asked for, or something that it refers to, was withdrawn.
         InputError: There is nothing to export, or more than a bundle may hold.
-        SplitViewError, DamagedError, StorageError, LockTimeoutError, OperationFailedError: As `checkpoint`.
+        DamagedError: A record is not what its id says, or as `checkpoint`.
+        SplitViewError, StorageError, LockTimeoutError, OperationFailedError: As `checkpoint`.
     """
     if not isinstance(kernel.blobs, BlobStore):
         raise OperationFailedError("a home in memory has nothing that proves what it exports")
@@ -62,6 +63,7 @@ def export(kernel: Kernel, texts: Sequence[str], write: Write, *, path: str) -> 
     out = _Counted(write)
     out.write(bundle.encode_head(bundle.Head(signed.note, len(positions), len(blobs))))
     for entry in _entries(kernel.log, positions):
+        check_intact(entry)
         path_up = proofs.inclusion(entry.position, signed.size, kernel.log.subtree)
         if entry.record is None or not proofs.includes(
             entry.leaf, entry.position, signed.size, path_up, signed.root
@@ -97,13 +99,14 @@ def export_lines(kernel: Kernel, texts: Sequence[str], write: Write, *, path: st
         path: What to call the file in the document.
 
     Raises:
-        UnknownIdError, AmbiguousIdError, WithdrawnError: As `export`.
+        UnknownIdError, AmbiguousIdError, WithdrawnError, DamagedError: As `export`.
     """
     ids = [resolve_id(kernel.log, text) for text in texts]
     size = kernel.log.size()
     positions = _positions(kernel, ids, size)[0] if ids else range(size)
     out = _Counted(write)
     for entry in _entries(kernel.log, positions):
+        check_intact(entry)
         line = jsontext.format_json(record_document(kernel.log, entry))
         out.write(line.encode("utf-8", "replace") + b"\n")
     return ExportDocument(

@@ -20,6 +20,7 @@ from spl.store.log import DefinitionRow, NameRow, View
 
 INCUMBENT = "incumbent"
 LATEST = "latest"
+_LISTED = 5  # of several that have one name
 
 
 def record_of(view: View, record_id: RecordId) -> Record:
@@ -163,8 +164,10 @@ def _check_owner(owner: RecordId, actor: RecordId | None, text: str) -> None:
 def _resolve_named(view: View, text: str, rows: Sequence[NameRow], kind: str) -> NameRow:
     noun = "actor" if kind == ACTOR else "suite"
     if len(rows) > 1:
+        listed = ", ".join(row.id.hex()[:12] for row in rows[:_LISTED])
         raise AmbiguousNameError(
             f"{len(rows)} {noun}s have the name {text!r}",
+            hint=f"give the id instead: {listed}{', …' if len(rows) > _LISTED else ''}",
             details={"candidates": [row.id.hex() for row in rows]},
         )
     if rows:
@@ -183,7 +186,7 @@ def _resolve_named(view: View, text: str, rows: Sequence[NameRow], kind: str) ->
 
 
 def _name_error(text: str, noun: str, names: list[str]) -> UnknownNameError:
-    close = difflib.get_close_matches(text, names, n=3)
+    close = difflib.get_close_matches(text, dict.fromkeys(names), n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else f"spl {noun} list shows every {noun}"
     return UnknownNameError(f"no {noun} is called {text!r}", hint=hint, details={"candidates": close})
 

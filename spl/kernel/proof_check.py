@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from spl.codec import canonical
+from spl.codec import canonical, digest
 from spl.contracts.proof import ProofCheckDocument
-from spl.errors import EncodingError, SignatureError
+from spl.errors import EncodingError, InputError, SignatureError
 from spl.records.envelope import check_record
 from spl.store import note, proofs, tree
 from spl.store.keys import check_signature
 
 INCLUSION, GROWTH = "inclusion", "growth"
-_ENTRY = 0x82  # CBOR: an array of two; a record is a map
+_ENTRY, _MAP = 0x82, 5  # CBOR: an array of two; a record is a map (RFC 8949, section 3.1)
 
 
 def check_proof(proof: bytes, subject: bytes, key: str) -> ProofCheckDocument:
@@ -45,14 +45,24 @@ def _checkpoint(text: bytes, verifier: note.VerifierKey) -> note.Checkpoint:
 
 def _inclusion(proof: note.Proof, head: note.Checkpoint, subject: bytes) -> ProofCheckDocument:
     data, signature = _entry(subject, proof.extra or b"")
+    leaf = tree.entry_leaf(data, signature)
+    if not proofs.includes(leaf, proof.position, head.size, proof.path, head.root):
+        return ProofCheckDocument(
+            kind=INCLUSION,
+            ok=False,
+            reason=f"this is not the record that the proof is about, entry {proof.position} of the checkpoint's log: it"
+            " is another one, or one of the two files was altered",
+            origin=head.origin,
+            size=head.size,
+            root=head.root,
+            id=digest.record_id(data),
+            position=proof.position,
+        )
     record = check_record(data, foreign=True)
     check_signature(record.by, data, signature)
-    leaf = tree.entry_leaf(data, signature)
-    ok = proofs.includes(leaf, proof.position, head.size, proof.path, head.root)
     return ProofCheckDocument(
         kind=INCLUSION,
-        ok=ok,
-        reason=None if ok else f"the record is not entry {proof.position} of the log of that checkpoint",
+        ok=True,
         origin=head.origin,
         size=head.size,
         root=head.root,
@@ -67,11 +77,19 @@ def _inclusion(proof: note.Proof, head: note.Checkpoint, subject: bytes) -> Proo
 def _entry(subject: bytes, signature: bytes) -> tuple[bytes, bytes]:
     """Return record and signature, from an entry or from a record and the signature that came with the proof."""
     if subject[:1] != bytes([_ENTRY]):
+        if not subject or subject[0] >> 5 != _MAP:
+            raise InputError(
+                "the record file holds neither a record nor an entry", hint="spl get ID --raw writes a record"
+            )
         return subject, signature
-    match canonical.decode(subject):
+    try:
+        entry = canonical.decode(subject)
+    except EncodingError as error:
+        raise InputError(f"the record file: {error.message}") from error
+    match entry:
         case [bytes(record), bytes(signature)]:
             return record, signature
-    raise EncodingError("neither a record nor an entry")
+    raise InputError("the record file holds neither a record nor an entry")
 
 
 def _growth(

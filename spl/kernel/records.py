@@ -8,7 +8,7 @@ from typing import Any
 
 from spl.codec import digest, jsontext
 from spl.contracts.records import Appended, EntryList, EntryPart, HomeDocument, LastVerify, RecordDocument
-from spl.errors import InputError, ReservedKindError, SchemaError, schema_error
+from spl.errors import DamagedError, InputError, ReservedKindError, SchemaError, schema_error
 from spl.ids import Digest, RecordId, parse_did
 from spl.kernel.home import Kernel
 from spl.kernel.names import resolve_id
@@ -87,6 +87,7 @@ def _withdrawn(view: View, entry: Entry, part: EntryPart) -> RecordDocument:
                 body={},
                 refs=refs,
                 redaction=own.id,
+                redacted_at=record.at,
                 reason=record.body.reason,
             )
     return RecordDocument(id=entry.id, entry=part, leaf=entry.leaf, body={}, refs=refs)
@@ -97,10 +98,32 @@ def get_entry(kernel: Kernel, text: str) -> Entry:
 
     Raises:
         UnknownIdError, AmbiguousIdError: None, or several, are meant.
+        DamagedError: The bytes are not those that the id and the tree stand for.
     """
     entry = kernel.log.get(resolve_id(kernel.log, text))
     assert entry is not None  # noqa: S101 - it was just resolved
+    check_intact(entry)
     return entry
+
+
+def check_intact(entry: Entry) -> None:
+    """Return when the bytes of an entry are those that its id and its leaf stand for, or were withdrawn.
+
+    Who hands a record out vouches for it, so looks; folds and listings leave that to `spl verify`.
+
+    Raises:
+        DamagedError: They are not.
+    """
+    if entry.record is None:
+        return
+    if (
+        digest.record_id(entry.record) != entry.id
+        or tree.entry_leaf(entry.record, entry.signature) != entry.leaf
+    ):
+        raise DamagedError(
+            f"the record {entry.id.hex()} at position {entry.position} was altered: its bytes are not those of its id"
+            " and leaf"
+        )
 
 
 def put_record(kernel: Kernel, data: bytes, name: str) -> Appended:

@@ -177,7 +177,9 @@ class BundleReader:
         self.number = number
 
     def _reader(self) -> ItemReader:
-        return ItemReader(self._source.read, max_values=_MAX_VALUES, max_bytes=PIECE_BYTES)
+        return ItemReader(
+            self._source.read, max_values=_MAX_VALUES, max_bytes=PIECE_BYTES, offset=self._source.position
+        )
 
     def _next(self, *, counted: bool = True) -> list[Flat] | None:
         start = self._source.position

@@ -91,4 +91,8 @@ def gap(log: SqliteLog, last: note.Checkpoint) -> str | None:
 
 
 def _damaged(path: Path, why: str) -> DamagedError:
-    return DamagedError(f"{path} is damaged: {why}", hint="put it back from a copy, or see docs/proof.md")
+    return DamagedError(
+        f"{path} is damaged: {why}",
+        hint="put it back from a copy; without one, once spl verify finds nothing else, sign anew with"
+        " spl checkpoint --accept-split-view",
+    )

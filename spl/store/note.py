@@ -104,7 +104,10 @@ def parse_vkey(text: str) -> VerifierKey:
     match = _VKEY.fullmatch(text)
     data = _bytes(match[3]) if match else None
     if match is None or data is None:
-        raise InputError(f"not a verifier key: {text!r}", hint="a verifier key looks like name+1234abcd+AQ…=")
+        raise InputError(
+            f"not a verifier key: {text!r}",
+            hint="spl checkpoint --key prints it: one word such as spl/z6Mk…+1234abcd+AQ…",
+        )
     if data[:1] != _ED25519 or len(data) != 1 + _KEY_BYTES:
         raise InputError(f"the verifier key of {match[1]} is not an Ed25519 key")
     key = VerifierKey(match[1], data[1:])

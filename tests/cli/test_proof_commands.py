@@ -58,7 +58,14 @@ def test_a_proof_about_something_else_exits_3_and_what_is_no_proof_exits_2(
     answered = spl("verify-proof", "proof", "other", "--key", key, "--json")
     assert answered.status == 3
     assert answered.document["ok"] is False
-    assert "signature" in answered.document["reason"]
+    assert "not the record that the proof is about" in answered.document["reason"]
+    (tmp_path / "digits").write_text(spl("get", record).out)
+    unread = spl("verify-proof", "proof", "digits", "--key", key, "--json")
+    assert (unread.status, unread.document["hint"]) == (2, "spl get ID --raw writes a record")
+    assert (
+        "spl checkpoint --key"
+        in spl("verify-proof", "proof", "other", "--key", "k", "--json").document["hint"]
+    )
     for words in (
         ("other", "other", "--key", key),
         ("proof", "other", "--key", "k"),

@@ -88,10 +88,21 @@ def test_a_proof_is_checked_without_the_home_by_this_program_and_by_another(
 def test_a_proof_proves_nothing_about_another_record_or_by_another_key(home: Kernel, tmp_path: Path) -> None:
     proof, key = prove(home, record_at(home, 3)[0]).proof.encode(), show_key(home).key
     _, record, signature = record_at(home, 4)
-    assert check_proof(proof, encode_entry(record, signature), key).reason == (
-        "the record is not entry 3 of the log of that checkpoint"
-    )
-    assert "signature" in str(check_proof(proof, record, key).reason)  # that of record 3 came with the proof
+    _, proved, proved_signature = record_at(home, 3)
+    altered = [bytearray(proved) for _ in range(3)]
+    for number, at in enumerate((1, len(proved) // 2, len(proved) - 1)):
+        altered[number][at] ^= 1
+    for subject in (
+        record,
+        encode_entry(record, signature),
+        encode_entry(proved, signature),
+        proved[:-1],
+        *altered,
+    ):
+        checked = check_proof(proof, bytes(subject), key)
+        assert not checked.ok
+        assert "not the record that the proof is about, entry 3 " in str(checked.reason)
+    assert check_proof(proof, encode_entry(proved, proved_signature), key).ok
     other = show_key(open_home(tmp_path / "other", create=True)).key
     assert "not signed by a key that was given" in str(check_proof(proof, record, other).reason)
     for wrong in (b"", b"\x82\x01\x02", b"not a record"):

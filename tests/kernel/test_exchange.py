@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,23 @@ from bundles import Stranger, exported, home_at, imported, items
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spl.errors import BundleError, InputError, WithdrawnError
+from spl.errors import (
+    AmbiguousNameError,
+    BundleError,
+    DamagedError,
+    InputError,
+    UnknownNameError,
+    WithdrawnError,
+)
 from spl.ids import RecordId
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install
+from spl.kernel.export import export_lines
 from spl.kernel.history import history
 from spl.kernel.home import Kernel
 from spl.kernel.judge import judge, list_verdicts
-from spl.kernel.names import incumbent_of
+from spl.kernel.names import incumbent_of, resolve_actor
+from spl.kernel.proof import prove, show_key
 from spl.kernel.records import get_entry, put_record, show_record
 from spl.kernel.redact import redact
 from spl.kernel.run_import import Batch, import_runs
@@ -278,14 +288,50 @@ def test_a_record_that_may_hold_a_secret_is_named(tmp_path: Path) -> None:
     assert len(document.suspicious) == document.appended == 1
 
 
-def test_the_key_that_is_demanded_must_have_signed(two: tuple[Kernel, Kernel]) -> None:
-    from spl.kernel.proof import show_key
+def test_a_record_that_was_altered_is_handed_out_by_nothing(two: tuple[Kernel, Kernel]) -> None:
+    here = two[0]
+    record = note(here, "as it was").hex()
+    data = get_entry(here, record).record
+    assert data is not None
+    assert here.path is not None
+    connection = sqlite3.connect(here.path / "log.db")
+    connection.execute("DROP TRIGGER entries_never_updated")
+    altered = data.replace(b"as it was", b"as it is.")
+    connection.execute("UPDATE entries SET record = ? WHERE id = ?", (altered, bytes.fromhex(record)))
+    connection.commit()
+    connection.close()
+    assert [fault.check for fault in verify_home(here).faults] == ["leaf", "id", "signature"]
+    give: tuple[Callable[[], object], ...] = (
+        lambda: get_entry(here, record),
+        lambda: prove(here, record),
+        lambda: exported(here),
+        lambda: export_lines(here, [record], len, path="x"),
+    )
+    for each in give:
+        with pytest.raises(DamagedError, match=f"the record {record} at position .* was altered"):
+            each()
 
+
+def test_two_actors_of_one_name_are_told_apart_by_their_ids(two: tuple[Kernel, Kernel]) -> None:
+    here, there = two
+    ids = [add_actor(kernel, "coder").id.hex()[:12] for kernel in two]
+    imported(there, exported(here))
+    with pytest.raises(AmbiguousNameError) as caught:
+        resolve_actor(there.log, "coder")
+    assert caught.value.hint is not None
+    assert all(each in caught.value.hint for each in ids)
+    with pytest.raises(UnknownNameError) as unknown:
+        resolve_actor(there.log, "codr")
+    assert unknown.value.hint == "did you mean coder?"
+
+
+def test_the_key_that_is_demanded_must_have_signed(two: tuple[Kernel, Kernel]) -> None:
     one, other = two
     note(one, "x")
     data = exported(one)
-    with pytest.raises(BundleError, match="the checkpoint"):
+    with pytest.raises(BundleError, match="the checkpoint") as caught:
         imported(other, data, key=show_key(other).key)
+    assert "--key" in str(caught.value.hint)
     assert imported(other, data, key=show_key(one).key).appended == 1
 
 

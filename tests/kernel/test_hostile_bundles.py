@@ -108,7 +108,10 @@ def test_a_bundle_is_refused_wherever_it_is_cut(home: Kernel, good: bytes) -> No
         *(generator.randrange(len(good)) for _ in range(40)),
     }
     for cut in sorted(cuts):
-        refused(home, good[:cut])
+        error = refused(home, good[:cut])
+        if named := re.search(r"begins at offset (\d+): .* at offset (\d+)", error.message):
+            began, ended = map(int, named.groups())
+            assert began <= ended <= cut
 
 
 def test_every_flipped_bit_is_refused(home: Kernel, good: bytes) -> None:

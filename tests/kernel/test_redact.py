@@ -319,7 +319,10 @@ def test_the_command_says_what_it_cannot_do(spl: Callable[..., Any], tmp_path: P
     assert "copies elsewhere" in done.out
     assert "must be changed" in done.out
     assert spl("get", record, "--json").document["code"] == "withdrawn"
-    assert "a name" in spl("show", record).out
+    shown = spl("show", record).out
+    assert "a name" in shown
+    assert "redacted at  20" in shown
+    assert "None" not in shown
     verified = spl("verify", "--json")
     assert verified.status == 0
     assert [notice["message"] for notice in verified.document["notices"]] == ["withdrawn"]

@@ -150,7 +150,7 @@ def _render_list(document: DefinitionList) -> str:
             "*" if part.incumbent else "",
             short(part.id),
             short(part.facet),
-            part.state,
+            "installed" if part.installed else "candidate",
             part.adapter,
             part.model or "-",
             part.origin,

@@ -46,7 +46,8 @@ def render_run(document: RunDocument) -> str:
             ("at", when(run.at)),
             ("cost", usd(run.cost_nusd)),
             ("start", outline(document.start)),
-            ("end", outline(document.end) if document.end else "open"),
+            ("end record", run.end.hex() if run.end else None),
+            ("end", outline(document.end) if document.end else run.status),
             ("blobs", ", ".join(document.blobs) or None),
         ]
     )
