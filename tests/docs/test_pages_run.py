@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -27,9 +28,13 @@ def assert_shown(shown: str, printed: str) -> None:
         assert re.fullmatch(re.sub(r"(?:\\ )+", r"\\s+", pattern), got.rstrip()), f"{want!r} is not {got!r}"
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 12), ("docs/running.md", 8), ("docs/proof.md", 6)])
+@pytest.mark.parametrize(
+    ("page", "least"),
+    [("README.md", 12), ("docs/running.md", 8), ("docs/proof.md", 6), ("docs/exchange.md", 11)],
+)
 def test_the_console_blocks_of_a_page_print_what_they_show(tmp_path: Path, page: str, least: int) -> None:
     environment = {**os.environ, "SPL_HOME": str(tmp_path / "home"), "COLUMNS": "200"}
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     commands = 0
     for language, text in blocks(ROOT / page):
         if language != "console":
@@ -40,7 +45,7 @@ def test_the_console_blocks_of_a_page_print_what_they_show(tmp_path: Path, page:
             assert words[0] == "spl"
             done = subprocess.run(
                 [sys.executable, "-m", *words],
-                cwd=ROOT / "examples" / "offline",
+                cwd=tmp_path / "examples" / "offline",
                 env=environment,
                 capture_output=True,
                 text=True,
