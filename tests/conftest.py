@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,3 +168,17 @@ def strace() -> str:
     if subprocess.run([program, "-o", "/dev/null", "true"], capture_output=True, check=False).returncode:
         pytest.skip("tracing is not allowed here")
     return program
+
+
+@contextmanager
+def tampered(home: Path) -> Iterator[sqlite3.Connection]:
+    """Change a home's database as somebody with a tool of their own would: triggers out of the way, and back."""
+    database = sqlite3.connect(home / "log.db")
+    triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        database.execute(f"DROP TRIGGER {name}")
+    yield database
+    for _, sql in triggers:
+        database.execute(sql)
+    database.commit()
+    database.close()

@@ -130,14 +130,12 @@ def read_file(path: str) -> bytes:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Write a file that the user named, in place of what is there.
+    """Write a file that the user named, in place of what is there, whole or not at all.
 
     Raises:
         OperationFailedError: It cannot be written.
     """
-    from spl.errors import OperationFailedError  # noqa: PLC0415 - as above
+    from spl.cli.target import target  # noqa: PLC0415 - as above
 
-    try:
-        Path(path).write_bytes(data)
-    except OSError as error:
-        raise OperationFailedError(f"cannot write {path}: {error.strerror}") from error
+    with target(path) as answer:
+        answer.write(data)

@@ -13,7 +13,6 @@ from spl.errors import (
     InterruptedByUserError,
     OperationFailedError,
     SplError,
-    StorageError,
     UsageError,
 )
 
@@ -31,8 +30,10 @@ def failure(error: BaseException) -> SplError:
     if isinstance(error, OSError):
         return OperationFailedError(f"{error.filename or 'input/output'}: {error.strerror or error}")
     sqlite3 = sys.modules.get("sqlite3")  # only where a home was opened
-    if sqlite3 is not None and isinstance(error, sqlite3.Error):
-        return StorageError(f"the log cannot be used: {error}", hint="spl verify checks it")
+    if sqlite3 is not None and isinstance(error, sqlite3.DatabaseError):
+        from spl.store.schema import storage_error  # noqa: PLC0415 - as above
+
+        return storage_error("the log cannot be used", error)
     if isinstance(error, UnicodeEncodeError) and "surrogates" in error.reason:  # how Python holds such bytes
         return UsageError(f"not UTF-8: {error.object!r}", hint="names and texts of records are UTF-8")
     return InternalFaultError(f"{type(error).__name__}: {error}")

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from spl.errors import OperationFailedError
 
@@ -17,7 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Target:
-    """Where an answer goes; `write` may be called once."""
+    """Where an answer goes; it may be written once."""
 
     def __init__(self, path: Path, aside: Path | None) -> None:
         self._path = path
@@ -29,9 +30,19 @@ class Target:
         Raises:
             OperationFailedError: It cannot be written; an old file stays as it is.
         """
+        with self.file() as file:
+            file.write(content)
+
+    @contextmanager
+    def file(self) -> Iterator[BinaryIO]:
+        """Yield a file for an answer that comes in pieces; it stands there whole when the block ends, or not at all.
+
+        Raises:
+            OperationFailedError: It cannot be written; an old file stays as it is.
+        """
         with _told(self._path):
             with (self._aside or self._path).open("wb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 if self._aside is not None:
                     os.fsync(file.fileno())

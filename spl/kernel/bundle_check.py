@@ -97,6 +97,7 @@ class CheckedBundle:
             if rid in self._kinds:
                 raise BundleError("stands twice")
             self._check_references(record)
+            self._name(record, item)
         except SplError as error:
             details = {
                 "item": self._reader.number,
@@ -152,15 +153,22 @@ class CheckedBundle:
             facet = Facet(record.body.facet)
         return record.kind, facet
 
+    def _name(self, record: Record, item: Bundled) -> None:
+        """Note the blobs that a record names, which is refused where others say that one has another size."""
+        by = f"the record at position {item.position}, {record.id.hex()}"
+        for ref in record.blobs:
+            other = self._named.setdefault(ref.h, _Wanted(ref.n, by))
+            if other.size != ref.n:
+                raise BundleError(
+                    f"it says that the blob {ref.h.hex()} has {ref.n} bytes, and {other.by} says {other.size}"
+                )
+
     def _keep(self, record: Record, item: Bundled) -> None:
         kind = KINDS.get(record.kind)
         self._kinds[record.id] = record.kind if kind is None else kind.name  # one string for all of a kind
         if isinstance(record.body, Definition):
             self._facets[record.id] = digest.facet(record.body.behaviour)
         stays_away = self._kernel.log.withdrawn(record.id) is not None
-        by = f"the record at position {item.position}, {record.id.hex()}"
-        for ref in record.blobs:
-            self._named.setdefault(ref.h, _Wanted(ref.n, by))
         names = list(named_ids(record))
         self._mentioned.update(names)
         if not stays_away:
@@ -191,17 +199,30 @@ class CheckedBundle:
             if blob in self._trees:
                 self._expand(blob, content)
             there.add(blob)
+        for blob, wanted in list(self._named.items()):  # a fixture of this home adds its files
+            if blob not in there:
+                self._check_blob_here(blob, wanted)
         for blob, wanted in self._named.items():
             if blob not in there and blob not in self._kernel.blobs:
-                raise BundleError(
-                    f"the blob {blob.hex()}, which {wanted.by} names, is missing",
-                    details={"blob": blob.hex()},
-                )
+                raise _missing(blob, wanted)
         extra = next(
             (blob for blob in there if blob not in self._named and blob not in self._mentioned), None
         )
         if extra is not None:
             raise BundleError(f"no record names the blob {extra.hex()}", details={"blob": extra.hex()})
+
+    def _check_blob_here(self, blob: BlobId, wanted: _Wanted) -> None:
+        """Check a blob that the bundle leaves out against what the bundle says of it, as this home holds it."""
+        if blob not in self._kernel.blobs:
+            raise _missing(blob, wanted)
+        size, content = self._content(blob, self._kernel.blobs.stream(blob))
+        if wanted.size not in (None, size):
+            raise BundleError(
+                f"the blob {blob.hex()} of this home has {size} bytes, and {wanted.by} says {wanted.size}",
+                details={"blob": blob.hex()},
+            )
+        if blob in self._trees:
+            self._expand(blob, content)
 
     def _content(self, blob: BlobId, pieces: Iterable[bytes]) -> tuple[int, bytes]:
         """Return the size of a blob, and its content where it is the manifest of a fixture."""
@@ -232,6 +253,11 @@ class CheckedBundle:
         return BundleError(
             f"item {number}, the blob {blob.hex()}: {message}", details={"item": number, "blob": blob.hex()}
         )
+
+
+def _missing(blob: BlobId, wanted: _Wanted) -> BundleError:
+    message = f"the blob {blob.hex()}, which {wanted.by} names, is missing"
+    return BundleError(message, details={"blob": blob.hex()})
 
 
 def _opened(reader: BundleReader, key: note.VerifierKey | None) -> tuple[note.Checkpoint, Did]:

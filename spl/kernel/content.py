@@ -6,6 +6,7 @@ documents see the value itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -34,6 +35,9 @@ class Blobs(Protocol):
 
     def get(self, blob: BlobId) -> bytes:
         """Return content, verified against its id."""
+
+    def stream(self, blob: BlobId) -> Iterator[bytes]:
+        """Yield content in pieces; what was yielded is known to be right once it ends."""
 
     def __contains__(self, blob: BlobId) -> bool:
         """Say whether the content is there."""

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Final
 
-from spl.codec import jsontext
+from spl.codec import digest, jsontext
 from spl.contracts.exchange import ExportDocument
 from spl.errors import DamagedError, InputError, OperationFailedError, WithdrawnError
 from spl.ids import BlobId, RecordId
+from spl.kernel.content import Blobs
 from spl.kernel.grades import decode_grades
 from spl.kernel.home import Kernel
 from spl.kernel.names import record_of, resolve_id
-from spl.kernel.naming import named_ids, named_trees, tree_files
+from spl.kernel.naming import named_ids, named_trees
 from spl.kernel.proof import checkpoint
 from spl.kernel.records import check_intact, record_document
 from spl.records.envelope import Record, read_record
@@ -203,17 +204,29 @@ def _graded(kernel: Kernel, record: Record) -> Iterator[RecordId]:
 
 
 def _blobs(kernel: Kernel, positions: Sequence[int]) -> set[BlobId]:
-    """Return the blobs that the records at some positions name."""
+    """Return the blobs that the records at some positions name. Raises DamagedError when one is missing."""
     found: set[BlobId] = set()
     trees: set[BlobId] = set()
     for entry in _entries(kernel.log, positions):
         assert entry.record is not None  # noqa: S101 - withdrawn ones were left out
         record = read_record(entry.record, entry.id)
-        for blob in named_ids(record):
-            if blob not in found and blob in kernel.blobs:
-                found.add(blob)
+        for ref in record.blobs:
+            if ref.h not in kernel.blobs:
+                raise DamagedError(f"the blob {ref.h.hex()}, which {entry.id.hex()} names, is missing")
+        found.update(blob for blob in named_ids(record) if blob not in found and blob in kernel.blobs)
         for tree in named_trees(record):
             if tree not in trees:
                 trees.add(tree)
-                found.update(tree_files(kernel.blobs, tree))
+                found.update(_tree_files(kernel.blobs, tree))
     return found
+
+
+def _tree_files(blobs: Blobs, manifest: BlobId) -> Iterator[BlobId]:
+    """Yield the files of a fixture, all of which must be there."""
+    for file in digest.decode_tree(blobs.get(manifest)):
+        if file.blob is not None:
+            if file.blob not in blobs:
+                raise DamagedError(
+                    f"the blob {file.blob.hex()}, which the fixture {manifest.hex()} names, is missing"
+                )
+            yield file.blob

@@ -57,11 +57,10 @@ def verify_home(
     """
     depth = depth or Depth()
     home = _on_disk(kernel)
-    if workers is None:
-        workers = _cores() if home.log.size() >= WORTH_SPREADING else 0
-    count = workers
 
     def spread(job: Job, tasks: Iterable[Task]) -> Iterator[Report]:
+        small = workers is None and home.log.extent() < WORTH_SPREADING
+        count = 0 if small else _cores() if workers is None else workers
         if count < 2:  # noqa: PLR2004 - one process more would only wait
             return in_this_process(job, tasks)
         from spl.kernel import workers as pool  # noqa: PLC0415 - a small log needs no processes

@@ -7,6 +7,7 @@ that names it, so that a record never names a blob that a crash could take away.
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -21,7 +22,7 @@ from spl.store.durable import make_directory, new_file, storage_errors, sync_dir
 PLAIN, ZLIB = b"\x00", b"\x01"
 _WORTH_COMPRESSING = 512
 _LEVEL = 6
-_HEX_DIGITS = 64
+_NAME = re.compile("[0-9a-f]{64}")
 _READ_BYTES = 65_536
 PIECE_BYTES = 1 << 20
 MAX_BLOB_BYTES = 1 << 30
@@ -106,8 +107,14 @@ class BlobStore:
             DamagedError: The blob is missing, altered, or longer than any blob is.
             StorageError: It could not be read.
         """
+        path = self._path(blob)
         try:
-            descriptor = os.open(self._path(blob), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                descriptor = os.open(path.name, flags, dir_fd=parent)
+            finally:
+                os.close(parent)
         except FileNotFoundError:
             raise DamagedError(f"the blob {blob.hex()} is missing") from None
         except OSError as error:
@@ -129,15 +136,20 @@ class BlobStore:
             raise DamagedError(f"the blob {blob.hex()} was altered")
 
     def __contains__(self, blob: BlobId) -> bool:
-        """Say whether the blob is there; its content is not read."""
-        return self._path(blob).is_file()
+        """Say whether the blob is there; its content is not read. Raises StorageError when that cannot be seen."""
+        with storage_errors(f"cannot look for the blob {blob.hex()}"):
+            return self._path(blob).is_file()
 
     def ids(self) -> Iterator[BlobId]:
-        """Yield the id of every blob on disk, in order of the ids."""
-        for directory in sorted(self.root.iterdir()):
-            for path in sorted(directory.iterdir()) if directory.is_dir() else ():
-                if len(path.name) == _HEX_DIGITS:
+        """Yield the id of every blob on disk, in order of the ids. Raises StorageError when a directory is closed."""
+        for directory in self._listed(self.root):
+            for path in self._listed(directory) if directory.is_dir() and not directory.is_symlink() else ():
+                if _NAME.fullmatch(path.name):
                     yield BlobId(bytes.fromhex(path.name))
+
+    def _listed(self, directory: Path) -> list[Path]:
+        with storage_errors(f"cannot list {directory}"):
+            return sorted(directory.iterdir())
 
     def remove(self, blob: BlobId) -> None:
         """Unlink a blob; only a withdrawal does."""
@@ -193,6 +205,10 @@ class MemoryBlobs:
         if blob not in self._blobs:
             raise DamagedError(f"the blob {blob.hex()} is missing")
         return self._blobs[blob]
+
+    def stream(self, blob: BlobId) -> Iterator[bytes]:
+        """Yield content. Raises DamagedError when it is missing."""
+        yield self.get(blob)
 
     def __contains__(self, blob: BlobId) -> bool:
         """Say whether the blob is there."""

@@ -25,7 +25,8 @@ from spl.store.keys import check_signature
 
 _TREE_ROLE: Final = "tree"
 _QUERY: Final = """
-SELECT e.position, e.id, e.record, e.signature, e.leaf, k.text, a.text, t.id FROM entries e
+SELECT e.position, e.id, e.record, e.signature, e.leaf, k.text, a.text,
+  CASE WHEN e.thread IS NULL THEN NULL ELSE ifnull(t.id, x'') END FROM entries e
 LEFT JOIN terms k ON k.no = e.kind LEFT JOIN terms a ON a.no = e.author LEFT JOIN entries t ON t.position = e.thread
 WHERE e.position >= ? AND e.position < ? ORDER BY e.position
 """
@@ -247,8 +248,10 @@ class Checker:
             if item.size not in (None, size):
                 message = f"the blob {item.blob.hex()} has {size} bytes, not {item.size}"
         if message is not None:
-            query = "SELECT id FROM entries WHERE position = ?"
+            query = "SELECT id, record IS NULL FROM entries WHERE position = ?"
             row = self._connection.execute(query, (item.position,)).fetchone()
+            if row and row[1]:  # withdrawn since, and its blobs with it
+                return
             finding = Finding(
                 check="blob", message=message, position=item.position, id=row[0].hex() if row else None
             )

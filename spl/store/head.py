@@ -19,6 +19,7 @@ from spl.store.sqlite import SqliteLog
 
 FORMAT: Final = "spl-head 1"
 ORIGIN: Final = "spl/"
+_MAX_BYTES: Final = 1 << 20  # many times what a checkpoint takes; what is longer is cut off, and no JSON then
 
 
 def verifier_key(kernel: Did) -> note.VerifierKey:
@@ -43,7 +44,8 @@ def load(path: Path, key: note.VerifierKey) -> tuple[note.Checkpoint, str] | Non
     """
     with storage_errors(f"cannot read {path}"):
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read(_MAX_BYTES)
         except FileNotFoundError:
             return None
     try:

@@ -46,6 +46,11 @@ class Layout(NamedTuple):
         return self.root / "log.db"
 
     @property
+    def journal(self) -> Path:
+        """SQLite's journal: empty between commits."""
+        return self.root / "log.db-journal"
+
+    @property
     def blobs(self) -> Path:
         """The directory of blobs."""
         return self.root / "blobs"
@@ -100,11 +105,9 @@ def check(root: Path) -> Layout:
             layout.tmp,
             layout.log,
             layout.format,
-            layout.lock,
-            layout.head,
-            layout.verified,
+            *(optional := (layout.journal, layout.lock, layout.head, layout.verified)),
         ):
-            _check_path(path, root, optional=path in (layout.lock, layout.head, layout.verified))
+            _check_path(path, root, optional=path in optional)
         _refuse_network(root)
     return layout
 
@@ -116,7 +119,7 @@ def _check_path(path: Path, root: Path, *, optional: bool) -> None:
     except FileNotFoundError:
         if optional:
             return
-        raise
+        raise StorageError(f"{path} is missing", hint="put it back from a copy of the home") from None
     if stat.S_ISLNK(found.st_mode):
         if path is not root:
             raise StorageError(f"{path} is a symbolic link; a home holds its own files")
@@ -128,6 +131,8 @@ def _check_path(path: Path, root: Path, *, optional: bool) -> None:
         raise StorageError(f"{path} belongs to another user")
     if found.st_mode & stat.S_IWOTH:
         raise StorageError(f"{path} can be changed by anybody", hint=f"chmod o-w {path}")
+    if path == Layout(root).keys and found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise StorageError(f"{path} is open to others", hint=f"chmod 700 {path}")
 
 
 def make(root: Path, furnish: Callable[[Layout], object]) -> Layout:
@@ -166,7 +171,7 @@ def make(root: Path, furnish: Callable[[Layout], object]) -> Layout:
             _refuse_to_replace(layout)
             for path in (layout.tmp, layout.blobs, layout.keys):
                 make_directory(path)
-            for path in (root / "log.db-journal", layout.log):  # of a first attempt that a crash cut short
+            for path in (layout.journal, layout.log):  # of a first attempt that a crash cut short
                 path.unlink(missing_ok=True)
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, FILE_MODE))
             sync_directory(root)  # SQLite's own sync of the names may fail without a word

@@ -141,7 +141,7 @@ class View(Protocol):
         """Return what is kept of a withdrawn record, or None when it is not one."""
 
     def at(self, positions: Sequence[int]) -> list[Entry]:
-        """Return the entries at some positions, in the order asked for. Raises KeyError beyond the head."""
+        """Return the entries at some positions, in the order asked for. Raises DamagedError where there is none."""
 
     def resolve(self, prefix: str, limit: int = 16) -> list[RecordId]:
         """Return up to `limit` ids that begin with hexadecimal digits, in order of the ids."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from spl.errors import DamagedError
 from spl.ids import BlobId, CaseFacet, Did, Digest, Facet, RecordId
 from spl.records.envelope import Record
 from spl.records.registry import ACTOR
@@ -71,7 +72,7 @@ class _MemoryView:
 
     def at(self, positions: Sequence[int]) -> list[Entry]:
         if any(not 0 <= position < self.size() for position in positions):
-            raise KeyError("beyond the head of the log")
+            raise DamagedError("the log is damaged: there is no entry at such a position")
         return [self._state.entries[position] for position in positions]
 
     def resolve(self, prefix: str, limit: int = 16) -> list[RecordId]:

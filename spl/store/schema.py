@@ -7,6 +7,7 @@ https://sqlite.org/security.html, https://sqlite.org/lang_conflict.html (recursi
 
 from __future__ import annotations
 
+import re
 import resource
 import sqlite3
 import sys
@@ -20,6 +21,8 @@ FORMAT: Final = 1
 DERIVED: Final = 2  # of the tables that are derived from the entries; those of another version are made anew
 _BUSY_TIMEOUT_MS: Final = 30_000
 _PAGE_BYTES: Final = 8192
+# A table that is not there and a row that no rule allows are damage too; without a name, a text that is not UTF-8.
+_DAMAGE: Final = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_CONSTRAINT")
 _REASONS: Final = {
     "SQLITE_FULL": "the disk is full",
     "SQLITE_READONLY": "the home is read-only",
@@ -114,7 +117,7 @@ PROJECTION_TABLES: Final = (
 def storage_error(what: str, error: sqlite3.DatabaseError) -> SplError:
     """Return the documented error for one of SQLite's: what did not happen, and why."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if name.startswith(_DAMAGE) or (not name and "decode" in str(error)):
         return DamagedError(f"the log is damaged: {error}", details={"sqlite": name})
     reason = next((reason for prefix, reason in _REASONS.items() if name.startswith(prefix)), str(error))
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
@@ -161,16 +164,18 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def altered(connection: sqlite3.Connection) -> bool:
-    """Say whether the tables, indexes and triggers are others than this version makes.
+def altered(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the tables, indexes and triggers that are not as this version makes them, sorted.
 
-    Whoever altered one may have let a change through, or made a column of one table stand for another's.
+    Whoever altered one may have let a change through, or made a column of one table stand for another's. The
+    statistics that ANALYZE makes are nobody's.
     """
     made = sqlite3.connect(":memory:", isolation_level=None)
     try:
         made.executescript(ENTRIES + PROJECTIONS)
-        query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
-        return made.execute(query).fetchall() != connection.execute(query).fetchall()
+        query = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
+        differing = set(made.execute(query)) ^ set(connection.execute(query))
+        return sorted({str(name) for _, name, _, _ in differing})
     finally:
         made.close()
 
@@ -178,7 +183,7 @@ def altered(connection: sqlite3.Connection) -> bool:
 def derived_version(connection: sqlite3.Connection) -> int | None:
     """Return the version of the derived tables, or None when they are older than versions."""
     row = connection.execute("SELECT value FROM meta WHERE name = 'derived'").fetchone()
-    return int(row[0]) if row is not None and row[0].isdigit() else None
+    return int(row[0]) if row is not None and re.fullmatch("[0-9]{1,9}", row[0]) else None
 
 
 def make_derived(connection: sqlite3.Connection) -> None:

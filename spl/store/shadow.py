@@ -32,7 +32,7 @@ class Shadow:
         try:
             schema.make_shadow(self._connection)
             self._deriving = SqliteTransaction(self._connection, log)
-        except sqlite3.DatabaseError as error:
+        except (SplError, sqlite3.DatabaseError) as error:
             self._failed = error
 
     def derive(self, start: int, stop: int) -> None:

@@ -21,6 +21,7 @@ from spl.store.log import (
 )
 from spl.store.remains import decode_remains, withdrawn_record
 
+MAX_ENTRIES: Final = 1 << 53  # as far as an integer in a record reaches
 _CHUNK: Final = 500
 _COLUMNS: Final = "position, id, record, signature, leaf"
 _HEX_DIGITS: Final = 64
@@ -50,9 +51,17 @@ class SqliteView:
         return -1 if position is None else position
 
     def size(self) -> int:
-        """Return the number of entries."""
-        size: int = self._value("SELECT ifnull(max(position) + 1, 0) FROM entries")
-        return size
+        """Return the number of entries.
+
+        Raises:
+            DamagedError: The last one has a position that none can have.
+        """
+        last = self._value("SELECT max(position) FROM entries")
+        if last is None:
+            return 0
+        if not 0 <= last < MAX_ENTRIES:
+            raise DamagedError(f"the log is damaged: its last entry has the position {last}")
+        return int(last) + 1
 
     def get(self, record_id: RecordId) -> Entry | None:
         """Return the entry of a record, or None."""
@@ -73,13 +82,20 @@ class SqliteView:
         return withdrawn_record(record_id, kind, Did(by), thread, decode_remains(kept))
 
     def at(self, positions: Sequence[int]) -> list[Entry]:
-        """Return the entries at some positions, in the order asked for. Raises KeyError beyond the head."""
+        """Return the entries at some positions, in the order asked for.
+
+        Raises:
+            DamagedError: There is none at a position, which only a damaged log can name.
+        """
         found: dict[int, Entry] = {}
         for start in range(0, len(positions), _CHUNK):
             chunk = positions[start : start + _CHUNK]
             marks = ",".join("?" * len(chunk))
             query = f"SELECT {_COLUMNS} FROM entries WHERE position IN ({marks})"  # noqa: S608
             found.update((row[0], _entry(row)) for row in self._rows(query, chunk))
+        missing = next((position for position in positions if position not in found), None)
+        if missing is not None:
+            raise DamagedError(f"the log is damaged: there is no entry at position {missing}")
         return [found[position] for position in positions]
 
     def resolve(self, prefix: str, limit: int = 16) -> list[RecordId]:

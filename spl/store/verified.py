@@ -17,6 +17,7 @@ from spl.ids import Digest
 from spl.store.durable import replace_file, storage_errors
 
 FORMAT: Final = "spl-verified 1"
+_MAX_BYTES: Final = 1 << 16
 
 
 class Verified(Struct, frozen=True, kw_only=True):
@@ -51,7 +52,8 @@ def load(path: Path) -> Verified | None:
     """
     with storage_errors(f"cannot read {path}"):
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                data = file.read(_MAX_BYTES)
         except FileNotFoundError:
             return None
     try:

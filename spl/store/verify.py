@@ -15,9 +15,9 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from spl.contracts.verify import Finding, VerifyDocument
-from spl.errors import DamagedError, SplError
+from spl.errors import DamagedError, SplError, StorageError
 from spl.ids import BlobId, Digest
-from spl.store import head, note, proofs, subtrees, tree
+from spl.store import head, note, proofs, schema, subtrees, tree
 from spl.store.blobs import BlobStore
 from spl.store.check import Blobs, Checker, Entries, Job, Named, Report, Task, integrity
 from spl.store.shadow import Shadow
@@ -78,15 +78,21 @@ def verify(
         since: Check only what is newer, and neither older blobs nor the projections.
         spread: Carries out the tasks.
         progress: Called with entries done and in all.
+
+    Raises:
+        DamagedError, StorageError: The database cannot be read at all.
     """
-    state = _Verification(home, signatures=signatures, since=since)
     try:
-        state.entries(spread, progress)
-        state.blobs(spread)
-        state.rest()
-        return state.document()
-    finally:
-        state.close()
+        state = _Verification(home, signatures=signatures, since=since)
+        try:
+            state.entries(spread, progress)
+            state.blobs(spread)
+            state.rest(progress)
+            return state.document()
+        finally:
+            state.close()
+    except sqlite3.DatabaseError as error:
+        raise schema.storage_error("the log cannot be verified", error) from error
 
 
 class _Findings:
@@ -140,7 +146,8 @@ class _Verification:
     def __init__(self, home: Home, *, signatures: bool, since: Verified | None) -> None:
         self._home, self._log, self._since = home, home.log, since
         self._signatures, self._complete = signatures, True
-        self._size = self._log.size()
+        self._size = self._log.extent()
+        self._withdrawn = self._log.count_withdrawn()
         self._start = 0 if since is None else min(since.size, self._size)
         self._job = Job(str(self._log.path), str(home.blobs.root), self._log.operator, signatures)
         self._faults, self._notices = _Findings(), _Findings()
@@ -177,8 +184,27 @@ class _Verification:
 
     def entries(self, spread: Spread, progress: Callable[[int, int], None]) -> None:
         """Check every entry, and derive the projections."""
-        ranges = [Entries(low, min(low + RANGE, self._size)) for low in range(self._start, self._size, RANGE)]
         progress(self._start, self._size)
+        for _ in self._checked(self._start, spread, progress):
+            pass
+
+    def _catch_up(self, progress: Callable[[int, int], None]) -> None:
+        """Check what was appended meanwhile: what stands beside the entries is compared with all of them."""
+        start, self._size = self._size, max(self._size, self._log.extent())
+        named = [item for report in self._checked(start, in_this_process, progress) for item in report.named]
+        for report in in_this_process(self._job, _batches(named)):
+            self._faults.add(report.faults)
+        self._faults.add(self._log.misplaced(self._size))
+        if self._log.count_withdrawn() != self._withdrawn and self._shadow is not None:
+            self._complete = False  # they were derived from content that is gone by now
+            message = "the projections were not checked: a record was withdrawn meanwhile; verify again"
+            self._notices.add([Finding(check="projection", message=message)])
+            self._shadow.close()
+            self._shadow = None
+
+    def _checked(self, start: int, spread: Spread, progress: Callable[[int, int], None]) -> Iterator[Report]:
+        """Check the entries from a position on, and yield the report of each range."""
+        ranges = [Entries(low, min(low + RANGE, self._size)) for low in range(start, self._size, RANGE)]
         for task, report in zip(ranges, spread(self._job, ranges), strict=True):
             self._faults.add(report.faults)
             self._notices.add(report.notices)
@@ -191,6 +217,7 @@ class _Verification:
             if self._shadow is not None:
                 self._shadow.derive(task.low, task.high)
             progress(task.high, self._size)
+            yield report
 
     def _stored(self, completed: list[Digest]) -> None:
         """Compare the stored subtrees that end here."""
@@ -211,21 +238,30 @@ class _Verification:
         for report in spread(self._job, _batches(self._named)):
             self._faults.add(report.faults)
 
-    def rest(self) -> None:
-        """Check what stands beside the entries."""
+    def rest(self, progress: Callable[[int, int], None]) -> None:
+        """Check what stands beside the entries, all of it as it is at one moment: writers wait meanwhile."""
+        whole = self._shadow is not None
         try:
             if self._integrity is not None:
                 self._faults.add(self._integrity.result())
-            self._beside()
-            self._faults.add(withdrawal_faults(self._log))
-            if self._shadow is not None:
-                self._projections(self._shadow)
-                self._notices.add(withdrawal_notices(self._log, self._home.blobs, self._named))
-                self._notices.add(self._orphans())
-                self._notices.add(_second_ends(self._log))
-            self._notices.add(_open_runs(self._log))
+            with self._log.pinned():
+                self._catch_up(progress)
+                self._beside()
+                self._faults.add(withdrawal_faults(self._log))
+                if self._shadow is not None:
+                    self._projections(self._shadow)
+                if whole:
+                    self._notices.add(withdrawal_notices(self._log, self._home.blobs, self._named))
+                    self._notices.add(self._orphans())
+                    self._notices.add(_second_ends(self._log))
+                self._notices.add(_open_runs(self._log))
         except sqlite3.DatabaseError as error:
             self._fault("database", f"cannot be read on: {error}")
+        except DamagedError as error:
+            self._fault("database", error.message)
+        except StorageError as error:
+            self._complete = False
+            self._notices.add([Finding(check="home", message=f"not everything was checked: {error.message}")])
 
     def _projections(self, shadow: Shadow) -> None:
         prevented = shadow.prevented()
@@ -236,7 +272,11 @@ class _Verification:
             self._notices.add([Finding(check="projection", message=prevented)])
 
     def _beside(self) -> None:
-        if self._log.subtrees() != self._subtrees:
+        if altered := ", ".join(self._log.altered()):
+            self._fault("schema", f"not as this version makes it: {altered}")
+        if self._log.stored_tree() != list(
+            zip(range(len(self._subtrees)), self._subtrees[::-1], strict=True)
+        ):
             self._fault("tree", "the stored tree is not that of the entries")
         if self._log.stored_subtrees() != sum(
             self._size >> level for level in range(subtrees.STORED_LEVEL, 64)

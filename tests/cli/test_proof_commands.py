@@ -102,3 +102,25 @@ def test_a_head_that_is_gone_is_refused_until_a_person_says_so(spl: Spl, tmp_pat
     assert spl("prove", record).status == 4
     assert spl("checkpoint", "--accept-split-view").status == 0
     assert spl("prove", record).status == 0
+
+
+@pytest.mark.parametrize("words", [("checkpoint",), ("prove",), ("export",)])
+def test_an_answer_stands_whole_under_its_name_or_the_old_one_does(
+    spl: Spl, tmp_path: Path, record: str, words: tuple[str, ...]
+) -> None:
+    words = (*words, *([record] if words == ("prove",) else []), "-o")
+    assert spl(*words, "answer").status == 0
+    before = (tmp_path / "answer").read_bytes()
+    assert before
+    (tmp_path / "closed").mkdir(mode=0o500)
+    spl("put", "-", stdin=b'{"kind": "acme.note.v1", "body": {}}')
+    full = spl(*words, "/dev/full", "--json")
+    assert full.status == 1
+    assert "cannot write /dev/full" in full.document["message"]
+    assert not Path("/dev/full").is_file()
+    (tmp_path / "link").symlink_to(tmp_path / "answer")
+    assert spl(*words, "link").status == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "answer").read_bytes()
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".part")]
+    assert spl(*words, "nowhere/answer", "--json").status == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from bundles import Stranger, exported, home_at, imported, items
+from conftest import tampered
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +43,7 @@ from spl.records.envelope import Draft, read_record
 from spl.records.evals import Case, Expect
 from spl.records.runs import RunEnd, RunStart
 from spl.records.verdicts import PairVerdict, Redaction
+from spl.store.blobs import BlobStore
 from spl.store.log import Selection
 
 LONG = "a long answer " * 3000
@@ -294,12 +295,9 @@ def test_a_record_that_was_altered_is_handed_out_by_nothing(two: tuple[Kernel, K
     data = get_entry(here, record).record
     assert data is not None
     assert here.path is not None
-    connection = sqlite3.connect(here.path / "log.db")
-    connection.execute("DROP TRIGGER entries_never_updated")
     altered = data.replace(b"as it was", b"as it is.")
-    connection.execute("UPDATE entries SET record = ? WHERE id = ?", (altered, bytes.fromhex(record)))
-    connection.commit()
-    connection.close()
+    with tampered(here.path) as database:
+        database.execute("UPDATE entries SET record = ? WHERE id = ?", (altered, bytes.fromhex(record)))
     assert [fault.check for fault in verify_home(here).faults] == ["leaf", "id", "signature"]
     give: tuple[Callable[[], object], ...] = (
         lambda: get_entry(here, record),
@@ -340,6 +338,20 @@ def test_there_must_be_something_to_export(two: tuple[Kernel, Kernel]) -> None:
         exported(two[0])
 
 
+def test_an_export_without_a_blob_that_a_record_names_is_refused(two: tuple[Kernel, Kernel]) -> None:
+    here, there = two
+    grow(here, "n")
+    assert isinstance(here.blobs, BlobStore)
+    for blob in list(here.blobs.ids()):
+        path = here.blobs.root / blob.hex()[:2] / blob.hex()
+        content = path.read_bytes()
+        path.unlink()
+        with pytest.raises(DamagedError, match=f"{blob.hex()}.*is missing"):
+            exported(here)
+        path.write_bytes(content)
+    assert imported(there, exported(here)).appended == here.log.size()
+
+
 def test_blobs_of_many_parts_arrive_whole(two: tuple[Kernel, Kernel]) -> None:
     one, other = two
     for content in (b"", b"x" * (1 << 20), b"yz" * (1 << 20), bytes(range(256)) * 10_000):
@@ -365,7 +377,7 @@ def test_the_commands_pass_a_bundle_through_a_pipe(spl: Callable[..., Any], tmp_
     assert [json.loads(line)["body"] for line in lines.out.splitlines()] == [{"text": "x"}]
     assert spl("export", "-o", "-", "--json").document["code"] == "usage"
     assert spl("export", "-o", "x", "--format", "zip", "--json").document["code"] == "usage"
-    assert spl("export", "-o", "no/such/place", "--json").document["code"] == "storage"
+    assert spl("export", "-o", "no/such/place", "--json").document["code"] == "operation_failed"
     assert spl("import", "no-such-file", "--json").document["code"] == "file_input"
     assert sorted(path.name for path in tmp_path.glob("*.spl*")) == ["out.spl"]
 

@@ -19,7 +19,7 @@ from bundles import Stranger, exported, home_at, imported, items, joined
 
 from spl.codec import canonical, digest
 from spl.errors import BundleError, DamagedError, InputError, SplError
-from spl.ids import RecordId
+from spl.ids import BlobId, RecordId
 from spl.kernel.home import Kernel
 from spl.kernel.verify import verify_home
 from spl.records.definitions import Actor, Definition
@@ -460,3 +460,31 @@ def test_the_command_refuses_with_one_document_and_no_traceback(
         assert "Traceback" not in done.err
     assert spl("status", "--json").document["size"] == 0
     assert spl("verify", "--json").document["ok"]
+
+
+def blob_record(stranger: Stranger, blob: bytes, size: int, role: str, text: str) -> Made:
+    ref = BlobRef(h=digest.blob_id(blob), n=size, t="text/plain", r=role)
+    return stranger.record(Draft(kind="acme.note.v1", body={"t": text}, by=stranger.did, blobs=(ref,)))
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_false_size_of_a_blob_is_refused_whoever_holds_the_blob(home: Kernel, *, held: bool) -> None:
+    stranger, blob = Stranger(), b"evidence " * 9
+    true = blob_record(stranger, blob, len(blob), "x", "true")
+    false = blob_record(stranger, blob, 999, "x", "false")
+    if held:
+        imported(home, stranger.bundle([true], [blob]))
+        refused(home, stranger.bundle([false], []))
+    error = refused(home, stranger.bundle([true, false], [blob]))
+    assert "999" in error.message
+    assert verify_home(home).ok
+
+
+@pytest.mark.parametrize(
+    "blob", [b"no manifest", digest.encode_tree([digest.TreeFile("f", 644, BlobId(bytes(32)))])]
+)
+def test_a_blob_of_this_home_is_no_fixture_because_a_bundle_says_so(home: Kernel, blob: bytes) -> None:
+    stranger = Stranger()
+    imported(home, stranger.bundle([blob_record(stranger, blob, len(blob), "x", "first")], [blob]))
+    refused(home, stranger.bundle([blob_record(stranger, blob, len(blob), "tree", "second")], []))
+    assert verify_home(home).ok

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import tampered
 
-from spl.errors import InputError, UnknownIdError, WithdrawnError
+from spl.errors import InputError, SplError, UnknownIdError, WithdrawnError
 from spl.ids import RecordId
 from spl.kernel.actors import add_actor, list_actors
 from spl.kernel.define import Source, install, list_definitions, propose
@@ -294,18 +296,13 @@ def test_a_log_refuses_to_lose_bytes_without_a_redaction(tmp_path: Path) -> None
 
 
 def test_content_that_is_gone_without_a_redaction_is_a_fault(tmp_path: Path) -> None:
-    import sqlite3
-
     home = open_home(tmp_path / "home", create=True)
     for text in "xy":
         put_record(home, json.dumps({"kind": "acme.note.v1", "body": {"t": text}}).encode(), "n")
     redact(home, get_entry(home, list_entries(home, Selection()).entries[1].id.hex()).id.hex(), "r")
     assert verify_home(home).ok
-    connection = sqlite3.connect(tmp_path / "home" / "log.db")
-    connection.execute("DROP TRIGGER entries_never_updated")
-    connection.execute("UPDATE entries SET record = NULL WHERE position = 0")
-    connection.commit()
-    connection.close()
+    with tampered(tmp_path / "home") as database:
+        database.execute("UPDATE entries SET record = NULL WHERE position = 0")
     faults = verify_home(home).faults
     assert [(fault.check, fault.position) for fault in faults] == [("withdrawal", 0)]
 
@@ -337,3 +334,49 @@ def test_resolving_by_the_facet_prefers_what_is_there(grown: Kernel) -> None:
 
     assert resolve_definition(grown.log, first.facet.hex()).id == again.id
     assert resolve_actor(grown.log, "a").id == actor_of(grown)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE entries SET signature = x'' WHERE position = {at}",
+        "UPDATE entries SET thread = NULL WHERE position = {at}",
+        "UPDATE entries SET thread = {at} - 5 WHERE position = {at}",
+        "UPDATE withdrawals SET redaction = 0",
+        "UPDATE withdrawals SET remains = x'a0'",
+        "UPDATE withdrawals SET position = 0",
+        "DELETE FROM withdrawals",
+        "INSERT INTO withdrawals VALUES (0, 1, x'a0')",
+    ],
+)
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_what_is_kept_of_a_withdrawn_record_is_compared_with_what_others_say(
+    tmp_path: Path, change: str, *, rebuilt: bool
+) -> None:
+    kernel = open_home(tmp_path / "home", create=True)
+    add_actor(kernel, "a")
+    create_suite(kernel, "s")
+    expect = Expect(outcomes=["o"])
+    add_cases(kernel, "s", [NewCase(Case(key=k, name=k, goal="g", expect=expect), []) for k in "xy"])
+    install(kernel, "a", external("1"))
+    import_lines(kernel, "1", "fail")
+    end = get_entry(kernel, ids(kernel, "core.run.end.v1")[0])
+    redact(kernel, end.id.hex(), "r")
+    assert verify_home(kernel).clean
+    with tampered(tmp_path / "home") as database:
+        database.execute(change.format(at=end.position))
+    if rebuilt:
+        with suppress(SplError):
+            rebuild_projections(kernel)
+    assert "withdrawal" in {fault.check for fault in verify_home(kernel).faults}
+
+
+def test_a_redaction_that_arrived_where_the_record_lives_is_noted_whoever_made_it(tmp_path: Path) -> None:
+    kernel = open_home(tmp_path / "home", create=True)
+    put = put_record(kernel, json.dumps({"kind": "acme.note.v1", "body": {"t": "x"}}).encode(), "n")
+    entry = get_entry(kernel, put.id.hex())
+    body = Redaction(position=0, leaf=entry.leaf, record=put.id, blobs=[], reason="r")
+    kernel.transact(lambda tx: tx.append(Draft(body=body, by=kernel.operator)))
+    found = verify_home(kernel)
+    assert found.clean
+    assert [notice.position for notice in found.notices if notice.check == "withdrawal"] == [0]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from conftest import FixedClock
+from conftest import FixedClock, tampered
 from kernel.test_first_scores import lines, prepared
 
 from spl.contracts.verify import VerifyDocument
@@ -44,15 +43,12 @@ def note(kernel: Kernel) -> None:
 def damage(kernel: Kernel, position: int) -> None:
     """Change a byte of a record as somebody with a tool of their own would: without the triggers."""
     assert kernel.path is not None
-    with sqlite3.connect(kernel.path / "log.db") as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute(
+    with tampered(kernel.path) as database:
+        database.execute(
             "UPDATE entries SET record = CAST(substr(record, 1, 20) || x'00' || substr(record, 22) AS BLOB) "
             "WHERE position = ?",
             (position,),
         )
-    connection.close()
 
 
 def kept(kernel: Kernel) -> Any:

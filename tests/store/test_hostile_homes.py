@@ -49,7 +49,7 @@ def test_a_head_that_is_a_link_is_refused(home: Path) -> None:
     assert "head.json is a symbolic link" in refused(home).message
 
 
-@pytest.mark.parametrize("name", ["log.db", "format", "blobs", "keys"])
+@pytest.mark.parametrize("name", ["log.db", "log.db-journal", "format", "blobs", "keys"])
 def test_a_part_of_another_kind_is_refused(home: Path, name: str) -> None:
     (home / name).rename(home.parent / "elsewhere")
     os.mkfifo(home / name)
@@ -89,6 +89,22 @@ def test_what_anybody_may_change_is_refused(home: Path, name: str) -> None:
     assert "can be changed by anybody" in error.message
     assert error.hint is not None
     assert error.hint.startswith("chmod o-w")
+
+
+@pytest.mark.parametrize("name", ["log.db", "blobs", "keys", "tmp"])
+def test_a_part_that_is_missing_is_named(home: Path, name: str) -> None:
+    (home / name).rename(home.parent / "elsewhere")
+    assert refused(home).message == f"{home / name} is missing"
+
+
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o770])
+def test_keys_that_others_can_reach_are_refused(home: Path, mode: int) -> None:
+    (home / "keys").chmod(mode)
+    error = refused(home)
+    assert (error.message, error.hint) == (
+        f"{home / 'keys'} is open to others",
+        f"chmod 700 {home / 'keys'}",
+    )
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660, 0o666, 0o777])

@@ -9,7 +9,7 @@ import pytest
 from conftest import FixedClock
 from records.samples import DRAFTS, rid
 
-from spl.errors import DanglingReferenceError, SchemaError, SignatureError, StorageError
+from spl.errors import DamagedError, DanglingReferenceError, SchemaError, SignatureError, StorageError
 from spl.ids import Digest, RecordId
 from spl.kernel.home import Kernel, open_home
 from spl.records.definitions import Actor
@@ -36,7 +36,7 @@ def test_positions_are_contiguous_from_zero_and_entries_are_found_by_id(kernel: 
     assert [entry.position for entry in entries] == list(range(5))
     assert kernel.log.get(ids[3]) == entries[3]
     assert kernel.log.get(rid(1)) is None
-    with pytest.raises(KeyError):
+    with pytest.raises(DamagedError):
         kernel.log.at([5])
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from spl.errors import DanglingReferenceError, SchemaError, SplError
+from spl.errors import DamagedError, DanglingReferenceError, SchemaError, SplError
 from spl.ids import Did, RecordId
 from spl.kernel.home import Kernel, Stamp, open_home
 from spl.kernel.redact import redact
@@ -182,7 +182,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(place=positions, digits=st.integers(1, 64))
     def look_up(self, place: int, digits: int) -> None:
         assert self.kernel.log.get(RecordId(bytes(32))) is None
-        with pytest.raises(KeyError):
+        with pytest.raises(DamagedError):
             self.kernel.log.at([len(self.model)])
         if self.model:
             at = place % len(self.model)

@@ -5,29 +5,36 @@ from __future__ import annotations
 import multiprocessing
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, FixedClock
+from conftest import ROOT, FixedClock, tampered
 
 from spl.codec.digest import blob_id
 from spl.contracts.verify import VerifyDocument
+from spl.errors import DamagedError
 from spl.kernel.actors import add_actor
 from spl.kernel.define import Source, install
 from spl.kernel.home import open_home
 from spl.kernel.proof import checkpoint
+from spl.kernel.records import put_record, status
+from spl.kernel.redact import redact
 from spl.kernel.run_import import Batch, import_runs
 from spl.kernel.score import score_suite
 from spl.kernel.suite_import import parse_cases
 from spl.kernel.suites import NewCase, NewFile, add_cases, create_suite
-from spl.kernel.verify import rebuild_projections, verify_home
+from spl.kernel.verify import Depth, rebuild_projections, verify_home
 from spl.records.definitions import Definition
 from spl.records.envelope import Draft, read_record
 from spl.records.evals import Case, Expect
 from spl.records.runs import RunEnd
-from spl.store import verify
+from spl.store import head, verify
+from spl.store import verified as verified_note
+from spl.store.blobs import BlobStore
+from spl.store.check import Job, Report, Task
 from spl.store.log import Selection, Transaction
+from spl.store.sqlite import SqliteLog
 
 IMPORTED = ROOT / "examples" / "imported"
 
@@ -55,14 +62,9 @@ def verified(path: Path) -> VerifyDocument:
 
 
 def damage(path: Path, *statements: str) -> None:
-    """Change the database as somebody with a tool of their own would: without the triggers."""
-    database = sqlite3.connect(path / "log.db")
-    for trigger in ("entries_never_updated", "entries_never_deleted", "entries_contiguous"):
-        database.execute(f"DROP TRIGGER {trigger}")
-    for statement in statements:
-        database.execute(statement)
-    database.commit()
-    database.close()
+    with tampered(path) as database:
+        for statement in statements:
+            database.execute(statement)
 
 
 def test_an_untouched_home_is_clean(home: Path) -> None:
@@ -287,3 +289,127 @@ def test_a_home_of_before_the_derived_tables_had_versions_is_upgraded_when_it_is
     kernel = open_home(grown, create=False)
     assert kernel.log.actors("coder")
     assert verify_home(kernel).clean
+
+
+@pytest.mark.parametrize("size", [1 << 40, (1 << 63) - 1])
+def test_one_position_far_from_all_others_is_named_and_not_walked_to(home: Path, size: int) -> None:
+    with tampered(home) as database:
+        last = database.execute("SELECT max(position) FROM entries").fetchone()[0]
+        database.execute("UPDATE entries SET position = ? WHERE position = ?", (size, last))
+    kernel = open_home(home, create=False)
+    found = verify_home(kernel)
+    assert ("position", size) in {(fault.check, fault.position) for fault in found.faults}
+    with pytest.raises(DamagedError):
+        kernel.log.at([last])
+    if size > 1 << 53:
+        for ask in (kernel.log.size, lambda: status(kernel), lambda: checkpoint(kernel)):
+            with pytest.raises(DamagedError):
+                ask()
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("others", ["appends", "a withdrawal"])
+def test_what_is_written_meanwhile_is_no_fault(home: Path, others: str, *, quick: bool) -> None:
+    kernel, other = open_home(home, create=False), open_home(home, create=False)
+    note = b'{"kind": "acme.note.v1", "body": {"t": "x"}}'
+    put = put_record(other, note, "n")
+    since = None
+    if quick:
+        assert verify_home(kernel).clean
+        assert kernel.path is not None
+        since = verified_note.load(kernel.path / "verified.json")
+    put_record(other, note, "n")
+
+    def spread(job: Job, tasks: Iterable[Task]) -> Iterator[Report]:
+        yield from verify.in_this_process(job, tasks)
+        if others == "appends":
+            for _ in range(300):
+                put_record(other, note, "n")
+            add_actor(other, f"actor-{other.log.size()}")
+            install(
+                other, "coder", Source(behaviour={"adapter": "external", "system": f"{other.log.size()}"})
+            )
+            checkpoint(other)
+        else:
+            redact(other, put.id.hex(), "r")
+
+    assert kernel.path is not None
+    assert isinstance(kernel.log, SqliteLog)
+    assert isinstance(kernel.blobs, BlobStore)
+    found = verify.verify(
+        verify.Home(kernel.log, kernel.blobs, kernel.path / "head.json", head.verifier_key(kernel.kernel)),
+        since=since,
+        spread=spread,
+    )
+    assert found.faults == []
+    assert found.size == other.log.size()
+    assert found.clean == (others == "appends" or quick)
+    assert verify_home(kernel).clean
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TRIGGER entries_never_updated",
+        "CREATE TRIGGER more AFTER INSERT ON entries BEGIN UPDATE p_runs SET ended = NULL; END",
+        "CREATE TABLE more (x)",
+        "DROP INDEX entries_kind",
+        "DROP TABLE meta",
+    ],
+)
+def test_a_schema_that_was_altered_is_a_fault(home: Path, change: str) -> None:
+    kernel = open_home(home, create=False)
+    database = sqlite3.connect(home / "log.db")
+    database.execute(change)
+    database.commit()
+    database.close()
+    assert "schema" in {fault.check for fault in verify_home(kernel).faults}
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        ("UPDATE entries SET thread = 4242 WHERE position = 0", "column"),
+        ("UPDATE tree SET level = level + 7", "tree"),
+        ("UPDATE p_runs SET ended = 9000000", "projection"),
+    ],
+)
+@pytest.mark.parametrize("depth", [Depth(), Depth(scores=True)])
+def test_columns_that_only_another_reader_would_use_are_checked_too(
+    home: Path, change: str, check: str, depth: Depth
+) -> None:
+    damage(home, change)
+    kernel = open_home(home, create=False)
+    try:
+        assert check in {fault.check for fault in verify_home(kernel, depth).faults}
+    except DamagedError:
+        assert depth.scores
+
+
+@pytest.mark.parametrize("version", ["²", "9" * 6000, "x", "-1"])
+def test_a_version_of_the_derived_tables_that_is_no_number_makes_them_anew(home: Path, version: str) -> None:
+    with tampered(home) as database:
+        database.execute("UPDATE meta SET value = ? WHERE name = 'derived'", (version,))
+    assert verified(home).clean
+
+
+def test_what_stands_among_the_blobs_and_is_none_does_no_harm_and_links_are_not_followed(
+    home: Path, tmp_path: Path
+) -> None:
+    blob = _blob(home)
+    (blob.parent / ("z" * 64)).write_bytes(b"x")
+    assert verified(home).clean
+    blob.parent.rename(tmp_path / "elsewhere")
+    blob.parent.symlink_to(tmp_path / "elsewhere")
+    assert {fault.check for fault in verified(home).faults} == {"blob"}
+
+
+def test_a_database_whose_entries_cannot_be_read_at_all_is_reported(home: Path) -> None:
+    connection = sqlite3.connect(home / "log.db")
+    page = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'entries'").fetchone()[0]
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    connection.close()
+    with (home / "log.db").open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(size))
+    assert "database" in {fault.check for fault in verified(home).faults}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,23 +73,13 @@ def import_(
 @contextmanager
 def _written(path: str) -> Iterator[Callable[[bytes], object]]:
     """Yield a function that writes; the file stands there whole when the block ends, or not at all."""
-    from spl.store.durable import storage_errors  # noqa: PLC0415 - imported when called
+    from spl.cli.target import target  # noqa: PLC0415 - imported when called
 
     if path == "-":
         yield sys.stdout.buffer.write
         return
-    final = Path(path)
-    with storage_errors(f"cannot write {path}"):
-        descriptor, aside = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file.write
-                file.flush()
-                os.fsync(file.fileno())
-            Path(aside).replace(final)
-        except BaseException:
-            Path(aside).unlink(missing_ok=True)
-            raise
+    with target(path) as answer, answer.file() as file:
+        yield file.write
 
 
 @contextmanager
