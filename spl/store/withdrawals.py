@@ -11,10 +11,11 @@ from spl.records.envelope import Record, read_record
 from spl.records.registry import KINDS, REDACTION, RUN_END
 from spl.records.verdicts import Redaction
 from spl.store.blobs import BlobStore
+from spl.store.inspection import Withdrawal
 from spl.store.keys import SIGNATURE_BYTES
 from spl.store.log import Entry, Selection
 from spl.store.remains import Remains, decode_remains, encode_remains
-from spl.store.sqlite import SqliteLog, Withdrawal
+from spl.store.sqlite import SqliteLog
 
 CHECK = "withdrawal"
 
